@@ -1,1 +1,1 @@
-"""Parts of state other than files, each one a plug-in behind `holdfast.ports.component`."""
+"""State other than files: each kind is a plug-in behind `holdfast.ports.component`."""

@@ -1,4 +1,4 @@
-"""Files by handle: entered name by name, read in blocks, written whole, no link followed."""
+"""Files by handle: directories entered name by name, no link followed, writes complete or none."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _BLOCK_BYTES = 1 << 20
 def entered(
     fd: int, names: Iterable[bytes], make: Callable[[int, bytes], None] | None = None
 ) -> Iterator[int]:
-    """A handle on a directory below that of `fd`, which is closed; `OSError` where a link is. With
-    `make`, which gets the handle above and a name, directories are created on the way."""
+    """A handle on a directory below `fd`, which is closed; `OSError` at a link. With `make`, which
+    gets the parent's handle and a name, missing directories are created."""
     try:
         for name in names:
             if make is not None:
@@ -32,7 +32,7 @@ def entered(
 
 
 def blocks_of(fd: int, most: int | None = None) -> Iterator[bytes]:
-    """The content from its beginning, `most` bytes at most: a file may grow meanwhile."""
+    """The content from its start, `most` bytes at most, because a file may grow meanwhile."""
     at = 0
     while most is None or at < most:
         block = os.pread(fd, _BLOCK_BYTES if most is None else min(_BLOCK_BYTES, most - at), at)
@@ -49,14 +49,14 @@ def write_all(fd: int, data: bytes) -> None:
 
 
 def change_stamp(status: os.stat_result) -> tuple[int, int, int]:
-    """Another value when the content was changed."""
+    """Changes if the content was changed."""
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 @contextmanager
 def replacement(dir_fd: int, name: bytes, temporary: bytes) -> Iterator[None]:
-    """The block makes `temporary`, which then replaces `name`, or goes if the block fails. One that
-    an interrupted restore left is removed first."""
+    """The block creates `temporary`, which then replaces `name`, or is removed if the block fails.
+    One left by an interrupted restore is removed first."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(temporary, dir_fd=dir_fd)
     try:

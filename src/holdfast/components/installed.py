@@ -1,4 +1,4 @@
-"""The components in use: Holdfast's own, and plug-ins that the settings name.
+"""The components in use: Holdfast's own, and plug-ins named in the settings.
 
 A plug-in is searched for only if a setting names it. Installing a package must not run its code in
 every save, nor slow saves down.
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.values.classes import NamedTuple
 
-if TYPE_CHECKING:  # a save of files alone must not pay for it
+if TYPE_CHECKING:  # not imported by a save of files alone
     from pathlib import Path
 
     from holdfast.ports.component import Component
@@ -21,8 +21,8 @@ GROUP = "holdfast.components"
 
 
 class BuiltIn(NamedTuple):
-    """A component of Holdfast itself. `may_apply` tells, without loading anything, whether it may
-    have something to say about a workspace."""
+    """One of Holdfast's own components. `may_apply` says, without loading anything, whether it may
+    have something to capture in a workspace."""
 
     make: Callable[[], Component]
     may_apply: Callable[[Path], bool]
@@ -30,8 +30,7 @@ class BuiltIn(NamedTuple):
 
 
 class InstalledComponents:
-    """Loads each component once, when it is asked for. A name that is not `built_in` is that of a
-    plug-in."""
+    """Loads each component once, on first use. A name that is not `built_in` is a plug-in's."""
 
     def __init__(
         self,
@@ -39,7 +38,7 @@ class InstalledComponents:
         built_in: Mapping[str, BuiltIn],
         within_time: Callable[[Callable[[], Component]], Component],
     ) -> None:
-        """`within_time` calls what loads a plug-in; `ComponentProblem` when that fails or hangs."""
+        """`within_time` calls a plug-in's loader; `ComponentProblem` if that fails or hangs."""
         self._within_time = within_time
         self._names = names
         self._built_in = built_in
@@ -47,7 +46,7 @@ class InstalledComponents:
         self._missing: list[str] = []
 
     def any_for(self, workspace: Path, *, recorded: bool) -> bool:
-        """Whether one may have something to say; a plug-in is asked itself, later."""
+        """Whether a component may apply; a plug-in is asked later."""
         found = (self._built_in.get(name) for name in self._names)
         return any(
             one is None or (one.may_apply(workspace) and (recorded or not one.recorded_only))
@@ -87,7 +86,7 @@ class InstalledComponents:
 
         try:
             return self._within_time(lambda: _plugged_in(name))
-        except ComponentProblem as error:  # whatever a plug-in does, files are still saved
+        except ComponentProblem as error:  # files are saved even if a plug-in fails
             self._missing.append(f"{name}: it cannot be loaded ({error})")
             return None
 
@@ -104,7 +103,7 @@ def has_git(workspace: Path) -> bool:
 
 
 def _plugged_in(name: str) -> Component:
-    from importlib.metadata import entry_points  # late: it looks through every package
+    from importlib.metadata import entry_points  # late: it searches every package
 
     from holdfast.domain.component_states import EXACT, valid_component_name
     from holdfast.ports.component import RecordedComponent

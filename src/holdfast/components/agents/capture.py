@@ -1,6 +1,6 @@
-"""Capture of agent state: unchanged according to the file system, or read again.
+"""Captures agent state: unchanged according to the file system, or read again.
 
-    walk → everything as in the checkpoint before, and old enough for its times to be reliable
+    walk → everything as in the previous checkpoint, and old enough for its times to be reliable
     → unchanged → else every entry, and an index of them
 
 A file is read until two reads agree. A file that is written continuously is saved as last read, and
@@ -35,7 +35,7 @@ _IN_MEMORY_BYTES = 8 << 20
 _TRIES = 3
 _MOST_LEFT_OUT = 100
 _RACY_NS = 2_000_000_000
-"""A change within the coarsest clock of a file system may leave no trace in the times."""
+"""A change within one tick of a coarse file system clock may not change the times."""
 
 
 def capture(
@@ -75,7 +75,7 @@ def capture(
 
 
 def _signature(found: Walk, given: bytes, now_ns: int) -> str | None:
-    """Equal only when nothing has changed; None when that is unknown."""
+    """Equal only if nothing has changed; None if that is unknown."""
     digest = blake3(given)
     for text in (*found.left_out, *found.problems):
         digest.update(b"\0" + text.encode("utf-8", "surrogateescape"))
@@ -88,7 +88,7 @@ def _signature(found: Walk, given: bytes, now_ns: int) -> str | None:
 
 
 def _take(entry: Entry, roots: Roots, sink: ContentSink, problems: list[str]) -> int | None:
-    """How many bytes went in; None when the entry is not there or cannot be read."""
+    """The number of bytes stored; None if the entry is missing or unreadable."""
     name = content_name(entry.place)
     if entry.target is not None:
         sink.add(name, [entry.target])

@@ -1,7 +1,6 @@
 """Agent state in a checkpoint: files by pattern, and state set through the Python API.
 
-Modules that a save does not need are imported on first use: most workspaces have no agent state at
-all.
+Modules that a save does not need are imported on first use: most workspaces have no agent state.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _MOST_OPEN = 2
 
 
 class KnownAgent(Protocol):
-    """What its process is called, and where it keeps what it remembers of a workspace."""
+    """The name of its process, and where it keeps its memory of a workspace."""
 
     @property
     def name(self) -> str: ...
@@ -50,10 +49,10 @@ class KnownAgent(Protocol):
 
 
 class AgentsComponent:
-    """`chosen` is the setting `agent_state`, `given` what agents said through the library, `stores`
-    where Holdfast keeps its own files, `workspace` the one that it belongs to, `sessions` tells
-    which sessions have not ended, and `of_agents` which of these an agent has begun. `agents` are
-    those whose files and whose processes are known."""
+    """`chosen` is the setting `agent_state`; `given` are states that agents set through the
+    library; `stores` is the directory of Holdfast's own files. `sessions` lists the sessions that
+    have not ended, and `of_agents` those of them that an agent started. `agents` are those whose
+    files and processes are known."""
 
     name = NAME
     order = 50
@@ -124,8 +123,8 @@ class AgentsComponent:
     def concerns(
         self, workspace: Path, paths: Sequence[bytes], *, timeout_s: float
     ) -> Sequence[str]:
-        """Agents that are at work, also where nothing of theirs is kept: what they know of these
-        files no longer holds."""
+        """Running agents, even if nothing of theirs is saved: their knowledge of these files
+        becomes outdated."""
         running = [
             Remark(f"{agent} is running here (process {process}) and may not notice the change")
             for agent, process in running_agents(workspace, self._agents().values())
@@ -161,7 +160,7 @@ class AgentsComponent:
         return without(state, contents, paths, self._own_roots())
 
     def forget(self, paths: Sequence[bytes]) -> None:
-        """The setting is the user's, and stays."""
+        """The setting belongs to the user, and is kept."""
 
     def follows(self, path: bytes) -> bool:
         if self._workspace is None:
@@ -184,7 +183,7 @@ class AgentsComponent:
         return self._roots(self._workspace)
 
     def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:
-        """Nothing is kept outside of the store."""
+        """Nothing is kept outside the store."""
 
     def _restore_given(self, request: RestoreOf) -> None:
         from holdfast.components.agents.states import GIVEN, encode_given
@@ -271,7 +270,7 @@ def _clean(text: str) -> str:
 
 
 def _still_open(sessions: Sequence[str]) -> list[str]:
-    """A line for each, or one for many: agents do not always say that they end."""
+    """One line each, or one for many: agents do not always report their end."""
     if len(sessions) <= _MOST_OPEN:
         return list(map(_not_ended, sessions))
     newest = ", ".join(_clean(session) for session in reversed(sessions[-_MOST_OPEN:]))
@@ -292,11 +291,11 @@ if TYPE_CHECKING:
 _PROCESSES = Path("/proc")
 _ARGUMENT_BYTES = 4096
 _LOOKED_AT = 2
-"""The program, or the script that an interpreter runs."""
+"""The program, or an interpreter's script."""
 
 
 def running_agents(workspace: Path, agents: Iterable[KnownAgent]) -> Iterator[tuple[str, int]]:
-    """The name of each of these agents that runs, with the id of its process."""
+    """The names of running agents, with their process ids."""
     programs = {program: agent.name for agent in agents for program in agent.programs}
     try:
         processes = [entry for entry in os.listdir(_PROCESSES) if entry.isdecimal()]

@@ -1,11 +1,11 @@
-"""Finds files by patterns, without ever following a link.
+"""Finds files by patterns, never following a link.
 
-    from each root, name by name: directories that a pattern can still go through are entered by
-    handle → what a pattern names, and everything below it, is reported with its status
+    from each root, name by name: enter directories that a pattern may lead through, by handle
+    → report everything that a pattern names, and everything below, with its status
 
-Nothing is listed where a pattern names the next step. An unreadable path is a problem with a
-reason, never a silent omission. Git directories and Holdfast stores are skipped whatever a pattern
-says.
+If a pattern names the next step, the directory is not listed. An unreadable path is a problem with
+a reason, never a silent omission. Git directories and Holdfast stores are skipped whatever a
+pattern says.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Place = tuple[Root, Path]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Something that a pattern reaches: a regular file, a link, or a directory."""
+    """A regular file, link or directory that a pattern matches."""
 
     root: Root
     path: Path
@@ -52,20 +52,19 @@ class Entry:
 
     @property
     def mode(self) -> int:
-        """Without setuid and setgid, which the memory of an agent has no use for."""
+        """Without setuid and setgid, which agent memory does not need."""
         return stat.S_IMODE(self.status.st_mode) & 0o1777
 
     @property
     def identity(self) -> tuple[int, ...]:
-        """Another value whenever it was changed or exchanged."""
+        """Changes whenever the entry is changed or replaced."""
         s = self.status
         return s.st_dev, s.st_ino, s.st_mode, s.st_size, s.st_mtime_ns, s.st_ctime_ns
 
 
 @dataclass(slots=True)
 class Walk:
-    """Everything that was found, in order; what was passed over on purpose, and what could not be
-    looked at."""
+    """Everything found, in order; intentionally skipped paths; and unreadable paths."""
 
     entries: list[Entry] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
@@ -73,8 +72,8 @@ class Walk:
 
 
 class Roots:
-    """Where the three roots are on this machine, and the directory that no walk enters: the one
-    with Holdfast's own stores."""
+    """The paths of the three roots on this machine, and the directory of Holdfast's own stores,
+    which no walk enters."""
 
     def __init__(self, workspace: bytes, home: bytes | None, stores: bytes | None) -> None:
         self.forbidden = _identity(stores)
@@ -85,13 +84,13 @@ class Roots:
         }
 
     def absolute(self, place: Place) -> bytes | None:
-        """Where a place is on this machine; None when its root is not known."""
+        """The absolute path of a place; None if its root is unknown."""
         root, path = place
         start = self._paths[root]
         return None if start is None else os.path.join(start, *path)
 
     def places(self, path: bytes) -> list[Place]:
-        """Every way in which an absolute path can be named."""
+        """Every place that refers to an absolute path."""
         starts = [(root, start) for root, start in self._paths.items() if start is not None]
         return [
             (root, tuple(path[len(start) :].strip(b"/").split(b"/")))
@@ -103,13 +102,13 @@ class Roots:
         path = self._paths[root]
         if path is None:
             raise FileNotFoundError("the home directory is unknown")
-        # The root itself may be reached through links: the user chose it, or the system did.
+        # The root itself may be behind links, because the user or the system chose it.
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     @contextmanager
     def directory(self, root: Root, path: Path, *, make: bool = False) -> Iterator[int]:
-        """A handle on a directory below a root, entered name by name; with `make`, one that is
-        missing is made, closed to others."""
+        """A handle on a directory below a root, entered name by name. With `make`, missing
+        directories are created, private to the user."""
         start = self._open(root)
         with entered(start, path, _make_directory if make else None) as fd:
             yield fd
@@ -132,14 +131,14 @@ def _make_directory(dir_fd: int, name: bytes) -> None:
 
 
 def display_path(root: Root, path: Path) -> str:
-    """A place for people, on one line."""
+    """A place for display, on one line."""
     text = to_text(b"/".join(path))
     start = {Root.WORKSPACE: "", Root.HOME: "~/", Root.SYSTEM: "/"}[root]
     return printable(start + text)
 
 
 def walk(roots: Roots, patterns: Sequence[Pattern]) -> Walk:
-    """A file that patterns reach from two roots is found once, from the first."""
+    """A file that patterns reach from two roots is reported once, from the first."""
     found = Walk()
     for root in Root:
         chosen = [pattern for pattern in patterns if pattern.root is root]
@@ -162,7 +161,7 @@ _OpenPatterns = list[tuple[Pattern, frozenset[int]]]
 
 
 class _Walker:
-    """One root's part of a walk."""
+    """The walk of one root."""
 
     def __init__(self, found: Walk, root: Root, forbidden: tuple[int, int] | None) -> None:
         self._found = found
@@ -240,7 +239,7 @@ class _Walker:
 
 
 def _names(fd: int, open_patterns: _OpenPatterns) -> list[bytes]:
-    """Those worth looking at: only the ones that patterns name, where they do."""
+    """The names worth visiting: only those that the patterns name, if they do."""
     wanted: set[bytes] = set()
     for pattern, positions in open_patterns:
         names = pattern.next_names(positions)

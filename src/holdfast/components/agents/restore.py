@@ -1,12 +1,12 @@
-"""Restore of agent state: planned as data, checked, then done file by file.
+"""Restores agent state: planned as data, checked, then done file by file.
 
-    what is there now × what was there then → steps → nothing would be lost → remove, make, write
+    current state × checkpoint → steps → check that nothing is lost → remove, create, write
 
-Guarantees: nothing outside of what `agent_state` names is touched; no link is followed; each file
-is the old one or the new one whatever happens; a file is only replaced or removed while its bytes
-are those that the state before the restore holds. It is idempotent. Not guaranteed: an agent that
-has a file open while it is replaced may write into the old file. Files of the workspace itself that
-changed meanwhile are kept: they come back with the files.
+Guarantees: nothing outside `agent_state` is touched. No link is followed. Each file is the old or
+the new one, whatever happens. A file is only replaced or removed if the state before the restore
+has its bytes. It is idempotent. Not guaranteed: an agent that has a file open while it is replaced
+may write into the old file. Workspace files that changed meanwhile are kept: they are restored with
+the files.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class RestoreSteps:
 
 
 class AgentFilesRestore:
-    """One restore of files: `steps` plans it, `run` does it."""
+    """One restore of files: `steps` plans it, `run` executes it."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class AgentFilesRestore:
         *,
         everything_known: bool = False,
     ) -> None:
-        """A preview takes for known whatever is there: it will be captured before anything else."""
+        """In a preview, everything counts as known, because it will be captured first."""
         self._everything_known = everything_known
         self._request = request
         self._roots = roots
@@ -97,11 +97,11 @@ class AgentFilesRestore:
                 continue
             if self._is_known(entry):
                 steps.remove.append(entry)
-        steps.remove.sort(key=lambda entry: entry.path, reverse=True)  # what is inside goes first
+        steps.remove.sort(key=lambda entry: entry.path, reverse=True)  # contents first
         return steps
 
     def _once(self, known: dict[Place, Kept]) -> dict[Place, Kept]:
-        """A file that patterns of two roots reach is one file, however often it was taken."""
+        """A file that patterns of two roots reach is one file, even if it was captured twice."""
         order = list(Root)
         first: dict[bytes | Place, Kept] = {}
         for kept in sorted(known.values(), key=lambda kept: order.index(kept.root)):
@@ -109,7 +109,7 @@ class AgentFilesRestore:
         return {kept.place: kept for kept in first.values()}
 
     def _plan_one(self, steps: RestoreSteps, kept: Kept, entry: Entry | None) -> None:
-        self._wanted_digest(kept)  # what is lost is found before anything is changed
+        self._wanted_digest(kept)  # find missing content before anything is changed
         if entry is not None and self._is_as_wanted(kept, entry):
             if kept.kind is not Kind.LINK and entry.mode != kept.mode:
                 steps.change_mode.append(kept)
@@ -132,8 +132,8 @@ class AgentFilesRestore:
         return kept.kind is Kind.DIRECTORY or self._digest(entry) == self._wanted_digest(kept)
 
     def _is_known(self, entry: Entry) -> bool:
-        """Whether the state before the restore has just these bytes of this place. Directories go
-        only when they are empty by then, which loses nothing."""
+        """Whether the state before the restore has exactly these bytes at this place. Directories
+        are removed only if they are empty by then, which loses nothing."""
         if self._everything_known:
             return True
         present = self._request.present
@@ -179,7 +179,7 @@ class AgentFilesRestore:
                 pass
         for kept, replaced in steps.write:
             self._write(kept, replaced)
-        # Directories last, and the inner ones first: a mode may close them to us.
+        # Directories last and inner ones first, because a mode may make them inaccessible.
         for kept in sorted((*steps.change_mode, *steps.make), key=_depth, reverse=True):
             with self._roots.directory(kept.root, kept.path[:-1]) as dir_fd:
                 _change_mode(dir_fd, kept.path[-1], kept.mode)
@@ -232,7 +232,7 @@ class AgentFilesRestore:
             os.close(fd)
 
     def differences(self) -> Iterator[str]:
-        """What is not as it was, after `run`."""
+        """What differs from the checkpoint after `run`."""
         steps = self.steps()
         for kept, _ in steps.write:
             yield f"{display_path(*kept.place)} differs from the checkpoint"
@@ -255,7 +255,7 @@ def changed_meanwhile(places: Sequence[Place]) -> ComponentProblem:
 
 
 def _touches(place: Place, removed: Place) -> bool:
-    """Whether a place, or something below it, is no longer known."""
+    """Whether a place, or something below it, was purged."""
     (root, path), (other_root, other) = place, removed
     length = min(len(path), len(other))
     return root is other_root and path[:length] == other[:length]

@@ -1,12 +1,12 @@
 """Agent state in a checkpoint, as values; and purging single files from it.
 
     index            [[root, path, kind, mode, mtime_ns], …]   kind is file, link, directory, or
-                     removed: what was there, and below, was purged
+                     removed: this path and everything below was purged
     entry/<digest>   a file's bytes, a link's target, a directory's mode; digest of its place
-    given            {session: {agent: state}}, as the library was given it
+    given            {session: {agent: state}}, as set through the library
 
-The name of an entry's content follows from its place, so a state tells what it holds of a place
-without its index. Both may come from an imported bundle: every place is checked here.
+The name of an entry's content is derived from its place, so it can be found without the index. Both
+may come from an imported bundle: every place is checked here.
 
 A purged place stays listed as removed, so that a restore does not touch it or anything below it.
 """
@@ -40,7 +40,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One entry as a checkpoint holds it."""
+    """One entry as stored in a checkpoint."""
 
     root: Root
     path: tuple[bytes, ...]
@@ -95,7 +95,7 @@ def encode_kept(entries: Iterable[Kept]) -> bytes:
 
 
 def read_index(contents: ContentSource) -> dict[Place, Kept]:
-    """`ComponentProblem` when this is nothing that a capture would have made."""
+    """`ComponentProblem` if no capture could have made this."""
     try:
         pieces = contents.read(INDEX)
     except KeyError:
@@ -131,7 +131,7 @@ def encode_given(given: Given) -> bytes:
 
 
 def decode_given(data: bytes) -> dict[str, dict[str, Any]]:
-    """`ValueError` when this is not what `encode_given` makes."""
+    """`ValueError` if `encode_given` could not have made this."""
     given = json.loads(data)
     if not isinstance(given, dict):
         raise ValueError("it is not an object")
@@ -145,7 +145,7 @@ _WITH_BYTES = (Kind.FILE, Kind.LINK)
 
 
 def files(state: ComponentState, contents: ContentSource, roots: Roots) -> Mapping[bytes, str]:
-    """Absolute paths with the names of their content. Directories have none that tells anything."""
+    """Absolute paths with the names of their content, without directories."""
     return {
         path: kept.content
         for kept in read_index(contents).values()
@@ -158,7 +158,7 @@ def files(state: ComponentState, contents: ContentSource, roots: Roots) -> Mappi
 def without(
     state: ComponentState, contents: ContentSource, paths: Sequence[bytes], roots: Roots
 ) -> Remainder:
-    """A path that patterns reach in two ways is named once in `files`, and goes in both."""
+    """A path that patterns reach in two ways is listed once in `files`, but removed twice."""
     rest: list[Kept] = []
     gone: list[Kept] = []
     for kept in read_index(contents).values():
@@ -186,6 +186,6 @@ def without(
 
 
 def _reached(place: tuple[object, tuple[bytes, ...]], gone: Sequence[Kept]) -> bool:
-    """Of the ways to name a path, those by which something was there."""
+    """Whether one of the removed entries is at this place or below it."""
     root, path = place
     return any(kept.root is root and kept.path[: len(path)] == path for kept in gone)

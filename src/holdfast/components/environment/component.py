@@ -28,7 +28,7 @@ _SHOWN = 10
 
 
 class EnvironmentComponent:
-    """Of the process that asks for the checkpoint: a hook or a command, not the daemon."""
+    """Describes the process that requests the checkpoint: a hook or a command, not the daemon."""
 
     name = NAME
     order = _ORDER
@@ -60,7 +60,7 @@ class EnvironmentComponent:
         return [f"{listed or 'no known tools'}; {count_words(len(variables), 'variable name')}"]
 
     def restore_notes(self, then: ComponentState, now: ComponentState) -> Sequence[str]:
-        """Without variables: those of an agent and of a shell always differ."""
+        """Without variables, because those of an agent and of a shell always differ."""
         old_tools, new_tools = _parts(then)[0], _parts(now)[0]
         changed = [
             (name, old_tools.get(name, "not found"), new_tools.get(name, "not found"))

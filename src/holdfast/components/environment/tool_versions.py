@@ -1,10 +1,10 @@
 """Versions of the tools on a search path, read from files.
 
-    program on the path → the version in a file beside it, else in its real path
-    → else the one that the workspace chooses → else the date of the program file
+    program in PATH → the version in a file beside it, else in its real path
+    → else the version that the workspace selects → else the date of the program file
 
-No program is run: that would cost a save its speed, and a program may be a launcher that downloads
-what it is asked about, or a file that an agent has just written.
+No program is run. That would slow down saves, and a program may be a launcher that downloads the
+tool, or a file that an agent has just written.
 
 If no file or path has the version, the date of the program file shows whether the tool was
 replaced.
@@ -26,15 +26,15 @@ from holdfast.values.classes import NamedTuple
 _MOST_BYTES = 100_000
 _LONGEST_VERSION = 60
 _ALONE = r"\A\s*v?([\w.+-]+)\s*\Z"
-# The same for every tool: a save compiles them once.
+# Shared by all tools, so that a save compiles them once.
 _INSTALLED = r"(?:(\w*)[-@])?v?(\d+\.\d+(?:\.\d+)*)(?:[-+].*)?"
 _NAMED = r"-?(\d+\.\d+(?:\.\d+)*)"
 
 
 class _Tool(NamedTuple):
-    """`beside` are files relative to the directory of the resolved program, each with a pattern for
-    the version. `pinned` are files of a workspace that hold a version and nothing else; in
-    `.tool-versions` it is `listed_as`. `is_package`: a JavaScript program in its own package."""
+    """`beside` are files relative to the resolved program's directory, each with a pattern for the
+    version. `pinned` are workspace files that contain only a version; in `.tool-versions` the tool
+    is `listed_as`. `is_package`: a JavaScript program in its own package."""
 
     name: str
     programs: tuple[str, ...]
@@ -66,7 +66,7 @@ _VIRTUAL_ENVIRONMENT_VERSION = r"(?m)^version(?:_info)?\s*=\s*(\S+)"
 
 
 def tool_versions(environment: Mapping[str, str], workspace: Path) -> dict[str, str]:
-    """By tool, those that were found; also the Python of a virtual environment of the workspace."""
+    """The versions of the tools found, and of Python in virtual environments of the workspace."""
     directories = [d for d in environment.get("PATH", "").split(os.pathsep) if os.path.isabs(d)]
     found: dict[str, str] = {}
     for tool in _TOOLS:
@@ -93,7 +93,7 @@ def _program(names: tuple[str, ...], directories: list[str]) -> str | None:
 def _version(tool: _Tool, program: str, workspace: str) -> str:
     real = os.path.realpath(program)
     if tool.name == "python":
-        # The link in a virtual environment leads to the interpreter that it was made from.
+        # The link in a virtual environment points to the interpreter it was created from.
         virtual = _virtual_environment_version(os.path.dirname(os.path.dirname(program)))
         if virtual is not None:
             return virtual
@@ -119,7 +119,7 @@ def _beside(tool: _Tool, directory: str) -> str | None:
 
 
 def _package_version(path: str, name: str) -> str | None:
-    """Only under its own name: a launcher such as Corepack has a package of its own there."""
+    """Only under its own name: a launcher such as Corepack has its own package there."""
     try:
         with open(path, encoding="utf-8") as file:
             package = json.loads(file.read(_MOST_BYTES))
@@ -129,7 +129,7 @@ def _package_version(path: str, name: str) -> str | None:
 
 
 def _chosen(tool: _Tool, real: str, workspace: str) -> str | None:
-    """What a launcher would start: the version that the workspace asks for, else the usual one."""
+    """The version that a launcher would start: the workspace's choice, else the default."""
     for name in tool.pinned:
         version = _match(os.path.join(workspace, name), _ALONE)
         if version is not None:
@@ -146,8 +146,8 @@ def _chosen(tool: _Tool, real: str, workspace: str) -> str | None:
 
 
 def _in_path(name: str, real: str) -> str | None:
-    """Version managers install into a directory that is named after the version; some programs
-    have it in their own name."""
+    """Version managers name their directories after the version; some programs have it in their
+    own name."""
     directory, program = os.path.split(real)
     installed = re.fullmatch(_INSTALLED, os.path.basename(os.path.dirname(directory)))
     if installed is not None and (installed[1] is None or name in installed[1]):
@@ -161,7 +161,7 @@ def _virtual_environment_version(directory: str) -> str | None:
 
 
 def _match(path: str, pattern: str) -> str | None:
-    """The groups of the first match in the beginning of a file, joined by dots."""
+    """The groups of the first match near the start of a file, joined by dots."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             match = re.search(pattern, file.read(_MOST_BYTES))

@@ -1,4 +1,4 @@
-"""Capture of external files: unchanged according to the file system, or read again.
+"""Captures external files: unchanged according to the file system, or read again.
 
 A file is read until two reads agree. Unreadable and too large files are left out and listed with
 the reason. The first checkpoint that lacks such a file is partial, because it may be the last one
@@ -34,13 +34,13 @@ from holdfast.ports.component import Captured, CaptureRequest, ContentSink
 _TRIES = 3
 _MOST_PROBLEMS = 20
 _RACY_NS = 2_000_000_000
-"""A change within the coarsest clock of a file system may leave no trace in the times."""
+"""A change within one tick of a coarse file system clock may not change the times."""
 
 
 def capture(request: CaptureRequest, sink: ContentSink, look: WalkResult) -> Captured | None:
     signature = _signature(look, request.now_ns)
     previous = request.previous
-    # What was said to be missing is not said again by a checkpoint that is otherwise the same.
+    # A checkpoint that is otherwise the same does not repeat the list of missing files.
     known = None if previous is None or previous.problems else previous.notes.get("signature")
     if signature is not None and known == signature:
         return None
@@ -69,7 +69,7 @@ def capture(request: CaptureRequest, sink: ContentSink, look: WalkResult) -> Cap
 
 
 def _problems(look: WalkResult, previous: ComponentState | None) -> Iterator[str]:
-    """What a restore cannot restore, reported by the first checkpoint without it."""
+    """Files that cannot be restored, reported by the first checkpoint without them."""
     known = () if previous is None else previous.facts.get("left_out", ())
     lost = [
         f"{display_path(path)}: {reason}"
@@ -84,7 +84,7 @@ def _problems(look: WalkResult, previous: ComponentState | None) -> Iterator[str
 
 
 def _signature(look: WalkResult, now_ns: int) -> str | None:
-    """Equal only when nothing has changed; None when that is unknown."""
+    """Equal only if nothing has changed; None if that is unknown."""
     digest = blake3()
     digest.update(repr(look.left_out).encode())
     for path in sorted(look.entries):
@@ -98,7 +98,7 @@ def _signature(look: WalkResult, now_ns: int) -> str | None:
 
 
 def _content(entry: Entry, room_bytes: int) -> bytes | None:
-    """What is to be stored of an entry; None when its name says it all."""
+    """An entry's content to store; None if there is none besides its name."""
     if entry.target is not None:
         return entry.target
     if entry.status is None or entry.is_directory:
@@ -112,8 +112,7 @@ def _content(entry: Entry, room_bytes: int) -> bytes | None:
 
 
 def read_file(path: bytes) -> bytes | None:
-    """The bytes of a regular file that did not change meanwhile, and is not too large; else
-    None."""
+    """The bytes of a regular file that is stable and not too large; else None."""
     try:
         with opened_directory(path.rpartition(b"/")[0]) as dir_fd:
             fd = os.open(path.rpartition(b"/")[2], READ_FLAGS, dir_fd=dir_fd)
@@ -135,6 +134,6 @@ def read_file(path: bytes) -> bytes | None:
 
 
 def digest_at(entry: Entry) -> Digest | None:
-    """Of what is there now; None when it is unknown."""
+    """The digest of the current content; None if unknown."""
     data = entry.target if entry.target is not None else read_file(entry.path)
     return None if data is None else Digest(blake3(data).digest())

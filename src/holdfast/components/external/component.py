@@ -34,7 +34,7 @@ _SHOWN = 20
 
 
 class ExternalComponent:
-    """`paths` is what tools have named, `stores` where Holdfast keeps its own files."""
+    """`paths` are those that tools named, `stores` the directory of Holdfast's own files."""
 
     name = NAME
     order = 60
@@ -122,7 +122,7 @@ class ExternalComponent:
         return any(is_within(path, name) for name in self._names())
 
     def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:
-        """Nothing is kept outside of the store."""
+        """Nothing is kept outside the store."""
 
     def _restorer(self, request: RestoreOf, *, everything_known: bool = False) -> ExternalRestore:
         from holdfast.components.external.restore import ExternalRestore

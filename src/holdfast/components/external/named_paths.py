@@ -1,10 +1,10 @@
-"""Walking named paths anywhere on the machine, without ever following a link.
+"""Walks named paths anywhere on the machine, never following a link.
 
-    each name: enter its directory name by name → what is there, and everything below it
+    each name: enter its directory name by name → the entry there, and everything below it
 
 A directory is captured as far as it fits; other paths are left out, each with its reason. Built-in
-ignore rules apply here too, so that the space is used for files that cannot be regenerated. Nothing
-of another file system, of Holdfast's own stores, or of the workspace itself is entered.
+ignore rules apply here too, so that the space is used for files that cannot be regenerated. Other
+file systems, Holdfast's own stores and the workspace itself are not entered.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from holdfast.domain.paths import STAGING_PREFIX, to_text
 from holdfast.domain.wording import printable
 
 MOST_LOOKS = 10_000
-"""Files and directories in all, for one capture: each later checkpoint looks at them again."""
+"""Files and directories in total per capture, because each later checkpoint visits them again."""
 LARGEST_FILE_BYTES = 100_000_000
 MOST_BYTES = 512_000_000
-"""In all, for one capture: a few seconds of reading, once."""
+"""In total per capture: a few seconds of reading, once."""
 BUILT_IN = "it can be regenerated"
 _BUILT_IN = RuleStack.of(DEFAULT_RULES)
 _NO_WAY = "its parent is a link or not a directory"
@@ -36,8 +36,8 @@ _LINKED = (errno.ELOOP, errno.ENOTDIR)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is at a path: nothing, when there is no status. `directory_owner` is the owner of its
-    directory, None when that is missing too."""
+    """The entry at a path; without a status, there is none. `directory_owner` is the owner of its
+    directory, None if that is missing too."""
 
     path: bytes
     status: os.stat_result | None
@@ -50,7 +50,7 @@ class Entry:
 
     @property
     def identity(self) -> tuple[int, ...]:
-        """Another value whenever it was changed or exchanged."""
+        """Changes whenever the entry is changed or replaced."""
         s = self.status
         if s is None:
             return ()
@@ -59,8 +59,8 @@ class Entry:
 
 @dataclass(slots=True)
 class WalkResult:
-    """Everything that was found, by path; what was passed over, each with its reason; and the
-    directories whose names were not all looked at."""
+    """Everything found, by path; skipped paths with their reasons; and directories that were not
+    listed completely."""
 
     entries: dict[bytes, Entry] = field(default_factory=dict)
     left_out: dict[bytes, str] = field(default_factory=dict)
@@ -68,23 +68,23 @@ class WalkResult:
 
 
 class LeftOut(Exception):
-    """A named path that is not kept, for the reason given."""
+    """A named path that is not saved, with the reason."""
 
 
 def display_path(path: bytes) -> str:
-    """A path for people, on one line."""
+    """A path for display, on one line."""
     return printable(to_text(path))
 
 
 @contextmanager
 def opened_directory(path: bytes) -> Iterator[int]:
-    """A handle on an absolute directory, entered name by name; OSError where a link is."""
+    """A handle on an absolute directory, entered name by name; OSError at a link."""
     with entered(os.open(b"/", DIRECTORY_FLAGS), filter(None, path.split(b"/"))) as fd:
         yield fd
 
 
 def look_at(path: bytes) -> Entry:
-    """One path, not what is below it; `LeftOut` when it is reached through a link."""
+    """One path, without the entries below it; `LeftOut` if it is behind a link."""
     directory, _, name = path.rpartition(b"/")
     try:
         with opened_directory(directory) as dir_fd:
@@ -106,8 +106,7 @@ def look_at(path: bytes) -> Entry:
 
 
 class PathWalk:
-    """A walk over all names, the newest first, within bounds; `forbidden` directories are not
-    entered."""
+    """A bounded walk over all names, newest first; `forbidden` directories are not entered."""
 
     def __init__(self, forbidden: Sequence[bytes]) -> None:
         self._forbidden = {i for path in forbidden if (i := _identity(path)) is not None}
@@ -124,7 +123,7 @@ class PathWalk:
                 look.left_out[name] = str(reason)
         for path in [path for path, reason in look.left_out.items() if reason == _NO_WAY]:
             if any(_is_no_directory(look.entries.get(above)) for above in above_of(path)):
-                # What took the place of its directory is kept, so nothing is there.
+                # The entry that replaced its directory is saved, so nothing is at this path.
                 del look.left_out[path]
                 look.entries[path] = Entry(path, None, None)
         return look
@@ -144,7 +143,7 @@ class PathWalk:
         look.entries[name] = entry
 
     def _below(self, directory: Entry, name: bytes, look: WalkResult) -> None:
-        """Everything in a directory, whose own entry is the caller's to note."""
+        """Everything in a directory; the caller adds the directory's own entry."""
         assert directory.status is not None
         if (directory.status.st_dev, directory.status.st_ino) in self._forbidden:
             raise LeftOut(f"{display_path(directory.path)} is already saved, or is Holdfast's own")

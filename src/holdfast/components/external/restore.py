@@ -1,11 +1,11 @@
-"""Restore of external files: planned as data, checked, then done path by path.
+"""Restores external files: planned as data, checked, then done path by path.
 
-    what is there now × what was there then → steps, and what is refused → remove, make, write
+    current state × checkpoint → steps and refusals → remove, create, write
 
-Guarantees: only paths that tools of this workspace have named are touched; no link is followed; a
+Guarantees: only paths that tools of this workspace have named are touched. No link is followed. A
 path is refused if it became a link or changed its kind, if its owner changed, or if its directory
-has another owner; each file is the old one or the new one whatever happens; nothing is replaced or
-removed whose bytes the state before the restore does not hold. It is idempotent.
+has another owner. Each file is the old or the new one, whatever happens. Nothing is replaced or
+removed unless the state before the restore has its bytes. It is idempotent.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from holdfast.ports.component import ComponentProblem, RestoreOf
 
 @dataclass(slots=True)
 class Steps:
-    """What has to be done, in this order; what is refused, by path with the reason."""
+    """The steps, in this order; and refused paths with their reasons."""
 
     remove: list[Entry] = field(default_factory=list)
     make: list[Kept] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Steps:
     refused: list[tuple[bytes, str]] = field(default_factory=list)
 
     def lines(self) -> Iterator[tuple[bytes, str]]:
-        """Each path with what would be done to it."""
+        """Each path with the planned change."""
         for entry in self.remove:
             yield entry.path, f"remove {display_path(entry.path)}"
         for kept in self.make:
@@ -67,7 +67,7 @@ class Steps:
 
 
 class ExternalRestore:
-    """One restore: `steps` plans it, `run` does it. `names` is what tools have named here."""
+    """One restore: `steps` plans it, `run` executes it. `names` are the paths that tools named."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class ExternalRestore:
         *,
         everything_known: bool = False,
     ) -> None:
-        """A preview takes for known whatever is there: it will be captured before anything else."""
+        """In a preview, everything counts as known, because it will be captured first."""
         self._request = request
         self._names = frozenset(names)
         self._path_walk = walk
@@ -93,9 +93,9 @@ class ExternalRestore:
     def steps(self) -> Steps:
         steps = Steps()
         wanted = read_index(self._request.contents)
-        # Below a directory that was kept whole nothing else was, and nothing below what was absent.
+        # Directories were saved with everything below; below absent paths there was nothing.
         covering = {k.path for k in wanted.values() if k.kind in (Kind.DIRECTORY, Kind.ABSENT)}
-        if self._chosen is not None:  # nor was anything below a file
+        if self._chosen is not None:  # below a file there was nothing either
             covering |= {k.path for k in wanted.values() if k.kind in (Kind.FILE, Kind.LINK)}
         unknown = {k.path for k in wanted.values() if k.kind.is_unknown or k.kind is Kind.PARTIAL}
         look = self._path_walk.at([*wanted, *covering])
@@ -132,7 +132,7 @@ class ExternalRestore:
             no_directory = (Kind.FILE, Kind.LINK)
             above = [wanted[path].kind for path in above_of(kept.path) if path in wanted]
             if kept.kind is Kind.ABSENT and any(kind in no_directory for kind in above):
-                return  # there was no way to it then either
+                return  # it was not reachable then either
             steps.refused.append((kept.path, f"{reason} now"))
             return
         if self._is_as_wanted(kept, entry):
@@ -151,7 +151,7 @@ class ExternalRestore:
             else:
                 steps.make.append(kept)
         else:
-            self._wanted_digest(kept)  # what is lost is found before anything is changed
+            self._wanted_digest(kept)  # find missing content before anything is changed
             self._unless_refused(steps, kept, entry, steps.write)
 
     def _will_be_made(self, kept: Kept, wanted: Mapping[bytes, Kept]) -> bool:
@@ -162,8 +162,8 @@ class ExternalRestore:
         return any(above in self._exchanged for above in above_of(path))
 
     def _exchange(self, steps: Steps, kept: Kept, entry: Entry) -> bool:
-        """Whether the entry there is replaced, which the user confirms separately: a link of a
-        file, a file of a directory, and the other way round."""
+        """Whether the entry is replaced by one of another kind, which the user confirms separately:
+        a link by a file, a file by a directory, and vice versa."""
         if self._chosen is None or entry.status is None or kept.is_kind_of(entry):
             return False
         if not kept.is_directory and not entry.is_directory:
@@ -217,9 +217,9 @@ class ExternalRestore:
         return digest_at(entry) == self._wanted_digest(kept)
 
     def _is_known(self, entry: Entry) -> bool:
-        """Whether the state before the restore has just these bytes of this path."""
+        """Whether the state before the restore has exactly these bytes at this path."""
         if entry.is_directory:
-            return True  # a mode is all that it has of its own
+            return True  # a directory has only a mode
         digest = digest_at(entry)
         if self._everything_known:
             return digest is not None
@@ -249,7 +249,7 @@ class ExternalRestore:
         _sync_directories((*(entry.path for entry in steps.remove), *written))
         for kept, entry in steps.change_mode:
             _change_mode(kept, entry)
-        for kept in reversed(steps.make):  # a mode may close a directory to us
+        for kept in reversed(steps.make):  # inner ones first: a mode may block access
             _change_mode(kept, None)
 
     def _write(self, kept: Kept, entry: Entry) -> None:
@@ -264,7 +264,7 @@ class ExternalRestore:
             _require_unchanged(dir_fd, entry)
 
     def differences(self) -> Iterator[str]:
-        """What is not as it was, after `run`."""
+        """What differs from the checkpoint after `run`."""
         steps = self.steps()
         for path, _ in steps.lines():
             yield f"{display_path(path)} differs from the checkpoint"
@@ -273,7 +273,7 @@ class ExternalRestore:
 
 
 def _covered(path: bytes, covering: Container[bytes], unknown: Container[bytes]) -> bool:
-    """Whether all that was below one of the directories above a path is known."""
+    """Whether everything below one of a path's parents is known."""
     for above in above_of(path):
         if above in unknown:
             return False
@@ -283,8 +283,8 @@ def _covered(path: bytes, covering: Container[bytes], unknown: Container[bytes])
 
 
 def _sync_directories(paths: Iterable[bytes]) -> None:
-    """Make the names durable, each directory once. One that is gone, or a file now, had its own
-    name taken away, in a directory that is synced too."""
+    """Make names durable, syncing each directory once. If a directory is gone or is a file now, the
+    directory above it is synced instead."""
     gone = contextlib.suppress(FileNotFoundError, NotADirectoryError)
     for directory in sorted({path.rpartition(b"/")[0] for path in paths}):
         with gone, opened_directory(directory) as dir_fd:
@@ -304,7 +304,7 @@ def _write_file(kept: Kept, data: bytes, dir_fd: int, temporary: bytes) -> None:
 
 
 def _give(fd: int, kept: Kept) -> None:
-    """To the owner and the group that it had."""
+    """Set the owner and the group that it had."""
     status = os.fstat(fd)
     user = kept.user if os.geteuid() == 0 else status.st_uid
     if (status.st_uid, status.st_gid) != (user, kept.group):

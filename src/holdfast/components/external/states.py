@@ -3,10 +3,10 @@
     index            [[path, kind, mode, user, group, mtime_ns, owner of its directory], …]
     entry/<digest>   a file's bytes, or a link's target; the digest is of its path
 
-The kind `absent` says that nothing was there, `removed` that what was there and below has been
-purged, `left-out` that something was there and is not kept, `partial` that a directory held more
-names than were looked at. All may come from an imported bundle: every path is
-checked here, and a restore touches only what tools of this workspace have named.
+Kinds: `absent` means that nothing was there; `removed`, that this path and everything below was
+purged; `left-out`, that something was there and is not saved; `partial`, that a directory was not
+listed completely. All may come from an imported bundle. So every path is checked here, and a
+restore touches only paths that tools of this workspace have named.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from holdfast.ports.component import ComponentProblem, ContentSource, Remainder
 
 INDEX = "index"
 MOST_LISTED = 1_000
-"""Paths that a checkpoint tells about; a restore knows them all."""
+"""The most paths that a checkpoint can list; a restore reads them all."""
 _LARGEST_INDEX_BYTES = 4 << 20
 _KEPT_MODE = 0o1777
-"""Without setuid and setgid: a file that gives rights away is not made by a restore."""
+"""Without setuid and setgid, because a restore does not create files that grant rights."""
 
 
 class Kind(StrEnum):
@@ -44,13 +44,13 @@ class Kind(StrEnum):
 
     @property
     def is_unknown(self) -> bool:
-        """Whether a restore keeps off this path and all below it."""
+        """Whether a restore leaves this path and everything below alone."""
         return self in (Kind.REMOVED, Kind.LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One path as a checkpoint holds it."""
+    """One path as stored in a checkpoint."""
 
     path: bytes
     kind: Kind
@@ -65,7 +65,7 @@ class Kept:
         return self.kind in (Kind.DIRECTORY, Kind.PARTIAL)
 
     def is_kind_of(self, entry: Entry) -> bool:
-        """Whether what is there now is of the kind that was."""
+        """Whether the current entry has the same kind."""
         return kind_of(entry) is (Kind.DIRECTORY if self.is_directory else self.kind)
 
     @property
@@ -121,7 +121,7 @@ def _encoded(kept: Iterable[Kept]) -> bytes:
 
 
 def read_index(contents: ContentSource) -> dict[bytes, Kept]:
-    """`ComponentProblem` when this is nothing that a capture would have made."""
+    """`ComponentProblem` if no capture could have made this."""
     data = b""
     try:
         for piece in contents.read(INDEX):
@@ -158,7 +158,7 @@ def differing(
     other: ComponentState,
     others_contents: ContentSource,
 ) -> list[str]:
-    """The keys of the paths that two states do not have alike."""
+    """The keys of the paths that differ between two states."""
     here, there = read_index(its_contents), read_index(others_contents)
     ours = {content.name: content for content in one.contents}
     theirs = {content.name: content for content in other.contents}
@@ -171,7 +171,7 @@ def differing(
 
 
 def without(state: ComponentState, contents: ContentSource, paths: Sequence[bytes]) -> Remainder:
-    """The state with nothing at these paths and below, of which a restore then keeps off."""
+    """The state without these paths and everything below; a restore then leaves them alone."""
     kept = read_index(contents)
     rest = [k for k in kept.values() if not any(is_within(k.path, path) for path in paths)]
     facts = dict(state.facts)

@@ -1,12 +1,12 @@
 """Squashing a range of checkpoints into one commit on the current branch.
 
     lock the index → HEAD and a scratch index → changed paths into it, by git's own rules
-    → compare with what is staged and with what was committed since → `git commit` with that index
-    → the user's index gets the same content in those paths, and is put in place of the lock
+    → compare with staged content and with commits since → `git commit` with that index
+    → the user's index gets the same content in those paths, and replaces the lock
 
-Guarantees: the working tree is not touched. What was staged stays staged, and is never part of the
-commit. While it runs no other git can commit or stage, because the lock is git's own. When it is
-refused nothing has changed. Not guaranteed: what the user's own hooks do.
+Guarantees: the working tree is not touched. Staged content stays staged, and is never part of the
+commit. No other git can commit or stage meanwhile, because the lock is git's own. If it is refused,
+nothing has changed. Not guaranteed: what the user's own hooks do.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _RULES = (b".gitignore", b".gitattributes")
 
 @dataclass(frozen=True, slots=True)
 class _Staged:
-    """A scratch index that holds the commit to be, as far as it differs from HEAD."""
+    """A scratch index with the future commit, and its differences from HEAD."""
 
     head: Head
     rows: tuple[TreeRow, ...]
@@ -64,7 +64,7 @@ class _Staged:
 
 
 class Acceptance:
-    """One hand-over to the repository of a workspace."""
+    """Squashes one range into a commit in the repository of a workspace."""
 
     def __init__(self, environment: Mapping[str, str], work: HandOver) -> None:
         self._environment = environment
@@ -114,7 +114,7 @@ class Acceptance:
         return scratch(self._repository, self._environment, _TIMEOUT_S, quarantine=quarantine)
 
     def _stage(self, place: Scratch) -> _Staged:
-        """Everything by git's own rules; the ownership of the repository is checked first."""
+        """Stages by git's own rules; checks the repository's ownership first."""
         seen = self._git.run("rev-parse", "--absolute-git-dir").rstrip(b"\n")
         if not os.path.samefile(seen, self._repository.git_dir):
             raise GitFailed(f"git uses {os.fsdecode(seen)} instead", "see: git fsck")
@@ -190,8 +190,8 @@ class Acceptance:
             )
 
     def _committed_since(self, staged: _Staged) -> list[bytes]:
-        """Paths whose commits the content of the checkpoint would revert: changed since it was
-        taken, other than by accepting what it grew from."""
+        """Paths whose later commits the checkpoint's content would revert, except commits accepted
+        from its ancestors."""
         seen, head = self._work.seen_commit, staged.head.commit
         if seen is None or head is None or seen == head:
             return []
@@ -202,7 +202,7 @@ class Acceptance:
             for commit in later.intersection(self._work.accepted):
                 own.update(tree_rows(self._git, f"{commit}^", commit))
         except GitFailed:
-            return []  # that commit no longer exists, so nothing can be said
+            return []  # that commit no longer exists, so nothing is known
         held = {(row.path, row.mode, row.oid) for row in own}
         taken_back = [moved[row.path] for row in staged.rows if row.path in moved]
         return [row.path for row in taken_back if (row.path, row.mode, row.oid) not in held]
@@ -226,7 +226,7 @@ class Acceptance:
 
 
 class _Nested:
-    """Paths of another repository below this one, whether or not git knows it."""
+    """Paths of other repositories below this one, whether or not git knows them."""
 
     def __init__(self, top: bytes, known: Iterable[bytes]) -> None:
         self._top = top
@@ -243,7 +243,7 @@ class _Nested:
 
 
 def _clashes(rows: Sequence[TreeRow], there: Sequence[TreeRow]) -> list[bytes]:
-    """Paths of `rows` for which something else is staged, in the path itself, above or below."""
+    """Paths of `rows` with different staged content at the path itself, above or below."""
     staged = {row.path: (row.mode, row.oid) for row in there}
     if not staged:
         return []
@@ -251,7 +251,7 @@ def _clashes(rows: Sequence[TreeRow], there: Sequence[TreeRow]) -> list[bytes]:
     found = []
     for row in rows:
         same = staged.get(row.path, (row.mode, row.oid)) == (row.mode, row.oid)
-        # A file takes the place of a directory, or the reverse, only if nothing is staged there.
+        # A file can replace a directory, or the reverse, only if nothing is staged there.
         blocked = any(staged.get(up, _GONE)[0] != ABSENT_MODE for up in ancestors(row.path))
         covers = row.mode != ABSENT_MODE and row.path in above and _holds(there, row.path)
         if not same or blocked or covers:

@@ -1,13 +1,13 @@
-"""Capture of a repository's state for a checkpoint.
+"""Captures a repository's state for a checkpoint.
 
-    read_status (files only; one that finds nothing new has ended before this)
-    → staged paths (1 process) → read_status again: unless nothing moved meanwhile, begin again
+    read_status (files only; ends here if nothing changed)
+    → staged paths (1 process) → read_status again: if anything moved meanwhile, start over
     → tag objects, if a tag is new (mostly no process)
-    → index bytes, and at the same time commits and staged content kept alive (mostly no process)
+    → index bytes, and meanwhile commits and staged content kept alive (mostly no process)
 
-Guarantee: the facts, the index, every branch, tag and stash entry and the files of an operation are
-of one moment, and on disk.
-Nothing of the user's is changed: no branch, no index, no stash, no config, no reflog.
+Guarantee: the facts, the index, every branch, tag and stash entry and the files of an operation
+belong to one moment, and are on disk. Nothing of the user's is changed: no branch, index, stash,
+config or reflog.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ _OLD_LOCK_NS = 60 * 1_000_000_000
 
 @dataclass(slots=True)
 class _Snapshot:
-    """What one try gathers."""
+    """The results of one attempt."""
 
     facts: dict[str, Any]
     operation: Files
@@ -101,8 +101,8 @@ class _Snapshot:
 
 
 class _Group(NamedTuple):
-    """Branches or tags as something to keep alive: `key` changes with any of them, `oid` is the
-    commit that keeps them, None when there are none, and `objects` are to be added for it."""
+    """Branches or tags to keep alive. `key` changes with any of them, `oid` is the commit that
+    keeps them (None if there are none), and `objects` must be added for it."""
 
     key: str
     oid: str | None
@@ -124,7 +124,7 @@ class RepositoryCapture:
         timeout_s: float,
         git: Git | None = None,
     ) -> None:
-        """`git` is for a repository that no working tree leads to."""
+        """`git` is for a repository without a working tree."""
         self._repository = repository
         self._request = request
         self._git = git or Git(repository, environment, timeout_s)
@@ -141,7 +141,7 @@ class RepositoryCapture:
                     if self._look().signature == before.signature:
                         return self._store(before, taken, index_fd, sink, syncing)
             except FileNotFoundError:
-                continue  # git moved something while it was read
+                continue  # git changed something meanwhile
             except (BrokenReference, TooMuch, TooLarge) as error:
                 raise ComponentProblem(
                     f"the repository is damaged: {error}; see: git fsck"
@@ -149,7 +149,7 @@ class RepositoryCapture:
         raise _unsettled()
 
     def _begin_sync(self) -> BackgroundCall[None] | None:
-        """The objects of the state existed when it was read; it gets to the disk meanwhile."""
+        """Sync objects in the background: those of the state existed when it was read."""
         if self._request.checkpoint is None:
             return None
         known = self._request.previous
@@ -215,7 +215,7 @@ class RepositoryCapture:
         return taken
 
     def _stash(self, entries: list[StashEntry]) -> list[list[str]]:
-        """Commit and message of the newest entries, newest first."""
+        """Commit and message of the newest stash entries, newest first."""
         if not entries:
             newest = read_reference(self._repository, b"refs/stash")
             return [] if newest is None else [[newest, ""]]
@@ -255,7 +255,7 @@ class RepositoryCapture:
                 taken.tagged = read_tagged(self._git, set(taken.references.tags.values()))
             except GitFailed as error:
                 taken.problems.append(str(error))
-        # This mostly waits for the disk.
+        # In the background, because it mostly waits for the disk.
         keeping_alive = BackgroundCall(partial(self._keep, found, taken, certain))
         try:
             self._add_contents(found, taken, index_fd, sink)
@@ -319,8 +319,8 @@ class RepositoryCapture:
     def _kept(
         keeping_alive: BackgroundCall[dict[str, Any]], again: Callable[[], dict[str, Any]]
     ) -> dict[str, Any]:
-        """Git removes empty directories of objects at any time, also one that is about to be used.
-        Just this is repeated: what was added to the checkpoint by now is there."""
+        """Git may remove empty object directories at any time, even one about to be used. Only this
+        step is retried; contents added to the checkpoint so far are kept."""
         for result in (keeping_alive.result, *[again] * (_TRIES - 1)):
             with contextlib.suppress(FileNotFoundError):
                 return result()
@@ -352,7 +352,7 @@ class RepositoryCapture:
         return {"ref": to_text(ref), "commit": oid, "needs": needs, "groups": noted}
 
     def _branches(self, found: RepositoryStatus, taken: _Snapshot, certain: set[str]) -> _Group:
-        """Every branch but HEAD's, which moves with every commit."""
+        """Every branch except HEAD's, which moves with every commit."""
         branches = taken.references.branches
         others = {ref: oid for ref, oid in branches.items() if ref != found.head.holder}
         key = _key(others)
@@ -374,7 +374,7 @@ class RepositoryCapture:
         return _new_group(key, {} if taken.tagged is None else taken.tagged.ends)
 
     def _known_group(self, name: str, key: str) -> _Group | None:
-        """The one that the checkpoint before keeps alive, if it is the same."""
+        """The group that the previous checkpoint keeps alive, if it is the same."""
         if self._previous is None:
             return None
         notes, (noted, oid) = self._previous.notes, self._noted_group(name)
@@ -391,15 +391,14 @@ class RepositoryCapture:
         return KEPT_PREFIX + f"{self._request.owner}/{self._request.checkpoint}".encode()
 
     def _release(self, keeping_alive: BackgroundCall[dict[str, Any]]) -> None:
-        """The references kept for a state that is not captured after all, perhaps to be tried
-        again."""
+        """Remove references for a state that is not captured after all, perhaps before a retry."""
         with contextlib.suppress(Exception):
             if keeping_alive.result().get("ref") == to_text(self._own_ref()):
                 keeping.drop(self._git, [self._own_ref()])
 
     def _certain(self, head: str | None, taken: _Snapshot) -> set[str]:
-        """Commits that are there: the one that the index was just compared with, and those that the
-        checkpoint before has kept alive and still does. None when git has met trouble."""
+        """Commits known to exist: the one that the index was just compared with, and those that the
+        previous checkpoint still keeps alive. Empty if git had problems."""
         if taken.problems:
             return set()
         certain = {head} if head is not None and taken.facts["index"] else set()
@@ -426,7 +425,7 @@ class RepositoryCapture:
 
 
 def _some_names(staged: Staged) -> list[list[str]]:
-    """As many as are worth telling; the index has them all."""
+    """A limited number for display; the index has all."""
     rows, room = [], _MOST_NAMES_BYTES
     for status, path in staged.rows[:_MOST_NAMES]:
         room -= len(path)

@@ -1,10 +1,10 @@
 """Runs git with argument vectors, without a shell, and without user code that could run.
 
-Guarantees for every command: no hook, no file system monitor, no pager, no editor, no prompt, no
-optional lock, no connection to any remote (missing objects of a partial clone are not fetched); no
-variable of the environment leads it to another repository; it is found on absolute paths only, so
-that a program named `git` in the workspace is never started. Content of files is never read, so
-filters do not run either. Ownership is checked by git itself (`safe.directory`).
+Guarantees for every command: no hook, file system monitor, pager, editor or prompt. No optional
+lock. No connection to a remote: missing objects of a partial clone are not fetched. No environment
+variable leads it to another repository. Git is found on absolute paths only, so a program named
+`git` in the workspace is never started. File content is never read, so filters do not run either.
+Ownership is checked by git itself (`safe.directory`).
 """
 
 from __future__ import annotations
@@ -69,24 +69,24 @@ _WAYS_OUT = (
 
 
 NO_REFLOG = ("core.logAllRefUpdates=false",)
-"""For references of our own."""
+"""For Holdfast's own references."""
 
 
 class GitFailed(ComponentProblem):
-    """A command that did not end well: what git said, and what to do about it."""
+    """A failed command: git's message, and what to do about it."""
 
     def __init__(self, message: str, way_out: str | None = None) -> None:
         super().__init__(message if way_out is None else f"{message}; {way_out}")
 
 
 class Git:
-    """Runs commands in one repository; `timeout_s` is what a step of several may take."""
+    """Runs commands in one repository; `timeout_s` is the limit for a step of several commands."""
 
     def __init__(
         self, repository: Repository, environment: Mapping[str, str], timeout_s: float
     ) -> None:
         self.repository = repository
-        # A step takes several commands, and has to have ended before it is given up.
+        # A step has several commands, which together must end before the caller gives up.
         self._timeout_s = timeout_s / _COMMANDS_OF_A_STEP
         self._variables = environment
         self._environment = _clean(environment, repository)
@@ -126,8 +126,8 @@ class Git:
         return done.stdout
 
     def start(self, *arguments: str, config: Sequence[str] = (), errors: int) -> Popen[bytes]:
-        """The same as a process of its own, for what is too large to be given at once; `errors` is
-        a file for what it says."""
+        """A running process, for input that is too large to pass at once; `errors` is a file for
+        its error output."""
         import subprocess
 
         program = find_git(self._variables)
@@ -145,7 +145,7 @@ class Git:
             raise GitFailed(f"git cannot be run: {error.strerror}") from None
 
     def damaged_index(self) -> str:
-        """What git would say of an index, if it looked at all of it."""
+        """What git would report of an index if it verified all of it."""
         index = os.fsdecode(self.repository.own(b"index"))
         return f"its index is damaged: remove {index} and run: git reset"
 
@@ -185,7 +185,7 @@ def _clean(environment: Mapping[str, str], repository: Repository) -> dict[str, 
         "GIT_EDITOR": "false",
         "GIT_PAGER": "cat",
         "GIT_ATTR_NOSYSTEM": "1",
-        # A repository that is too broken to be one must not lead to the next one above it.
+        # If the repository is broken, git must not use the next one above it.
         "GIT_CEILING_DIRECTORIES": os.path.dirname(os.fsdecode(repository.top)),
     }
 

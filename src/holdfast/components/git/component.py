@@ -37,8 +37,8 @@ _RELEASE_TIMEOUT_S = 30.0
 
 
 class GitComponent:
-    """The repository that the workspace belongs to. `environment` is where git and the user's
-    settings are found."""
+    """The repository that the workspace belongs to. `environment` has PATH and the user's git
+    settings."""
 
     name = NAME
     order = _ORDER
@@ -54,9 +54,9 @@ class GitComponent:
         with_nested: bool = False,
         mirror: str = "",
     ) -> None:
-        """`noted` is where nested repositories are noted in which commits are kept alive;
-        `with_nested` tells that these are asked for, in a workspace without git as well. `mirror`
-        is the branch that Holdfast writes itself, if it does."""
+        """`noted` records the nested repositories in which commits are kept alive; `with_nested`
+        says to save nested ones, even in a workspace without git. `mirror` is the branch that
+        Holdfast itself writes, if any."""
         self._ours = frozenset([HEADS + mirror.encode()] if mirror else [])
         self._environment = environment
         self._noted = noted
@@ -219,8 +219,7 @@ class GitComponent:
         drop_nested(nested, wanted_in_nested, workspace, self._environment, _RELEASE_TIMEOUT_S)
 
     def _has_nested(self, request: CaptureRequest) -> bool:
-        """Whether there may be more than the repository that the workspace is in, or not even
-        that."""
+        """Whether there may be nested repositories, or only those."""
         states = (request.previous, None if request.intended is None else request.intended.state)
         if request.repositories or any(s is not None and NESTED in s.facts for s in states):
             return True
@@ -239,5 +238,5 @@ class GitComponent:
 
 
 def has_own(state: ComponentState) -> bool:
-    """Whether the workspace was in a repository; what was captured without it says nested ones."""
+    """Whether the workspace was in a repository; a state without one has only nested ones."""
     return NESTED not in state.facts or "head" in state.facts

@@ -1,8 +1,8 @@
 """The places in a repository that still have purged content. Nothing is changed.
 
-That is commits, stash entries, the index, blobs and the directories of its other worktrees; also
-commits of a mirror elsewhere: on a branch that was the mirror before, one that was pushed and
-fetched, or a branch or tag made from it.
+Searched: commits, stash entries, the index, blobs and the directories of other worktrees. Also
+commits of a mirror elsewhere: on a former mirror branch, one that was pushed and fetched, or a
+branch or tag made from it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _other_worktrees(git: Git) -> list[bytes]:
 
 
 def _blobs(git: Git, purged: Purged) -> int:
-    """How many of the ids are objects of the repository, reachable or not."""
+    """How many of the ids exist in the repository, reachable or not."""
     width = 64 if git.run("rev-parse", "--show-object-format").strip() == b"sha256" else 40
     wanted = sorted(one for one in purged.git_ids if len(one) == width)
     if not wanted:
@@ -78,7 +78,7 @@ def _blobs(git: Git, purged: Purged) -> int:
 
 
 def root_of(git: Git, branch: bytes) -> str | None:
-    """The first commit of the mirror, which all others grow from; None without a mirror."""
+    """The mirror's first commit, the ancestor of all others; None without a mirror."""
     if not git.run("for-each-ref", "--format=%(refname)", branch):
         return None
     roots = git.run("rev-list", "--max-parents=0", "--max-count=1", branch, "--").split()
@@ -88,8 +88,8 @@ def root_of(git: Git, branch: bytes) -> str | None:
 def refs_elsewhere(
     git: Git, owner: str, place: MirrorPlace | None, root: str | None
 ) -> Iterator[bytes]:
-    """Refs that are not of the mirror at `place`, and end in a commit that was made for this store,
-    or have grown from `root`."""
+    """Refs outside the mirror at `place` that point to a commit made for this store, or to a
+    descendant of `root`."""
     found = set(_ending_in_mirror(git, owner))
     if root is not None:
         found |= set(git.run("for-each-ref", f"--contains={root}", "--format=%(refname)").split())

@@ -1,12 +1,12 @@
-"""Which files of the workspace that git tracks are dirty: changed, deleted, in conflict or staged.
+"""Finds dirty files of the workspace that git tracks: changed, deleted, in conflict or staged.
 
-    git is as it was → what was dirty then, and paths that changed since, are looked at
-    else             → every path of the index, but for files that the scan found as git saw them
-    a look: size and times as the index has them → clean; else the file is hashed as git would
+    git is unchanged → check the previously dirty files, and paths that changed since
+    otherwise        → check every path of the index, except files that the scan found as git saw
+    a check: size and times match the index → clean; otherwise the file is hashed as git would
 
-Files that git does not know are not among them, as in `git describe --dirty`. Guarantee: the answer
-is always correct. If it would need a user's filter, a conversion, or too much reading, there is no
-answer. No process is started.
+Untracked files are not included, as in `git describe --dirty`. Guarantee: the answer is always
+correct. If it would need a user's filter, a conversion, or too much reading, there is no answer. No
+process is started.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ _ATTRIBUTES = b".gitattributes"
 
 _CHECKSUM_BYTES = 32
 _SETTLED_NS = 2_500_000_000
-"""What was last changed longer ago cannot change again without another time, on any file system."""
+"""A file last changed longer ago cannot change without a new time, on any file system."""
 
 
 class _Index(NamedTuple):
-    """What git knows of each path; `written_ns` is when, `digest` that of the whole file, and
-    `attributes` are the files in it that name attributes. `clean` are directories whose files were
-    all as git saw them, each with what proves that they still are."""
+    """Git's knowledge of each path; `written_ns` is when it was written, `digest` that of the whole
+    file, and `attributes` are its attribute files. `clean` are directories whose files all matched,
+    each with the proof that they still do."""
 
     entries: IndexEntries
     written_ns: int
@@ -65,7 +65,7 @@ class _Index(NamedTuple):
 
 
 class _Hashed(NamedTuple):
-    """A file that was hashed: as git would name it, and with the line ends of git, if it has
+    """A hashed file: git's name for it, and the name after converting line ends, if it has
     others."""
 
     oid: str
@@ -75,14 +75,14 @@ class _Hashed(NamedTuple):
 _NO_INDEX = IndexEntries(b"DIRC\0\0\0\2\0\0\0\0")
 
 _last_read: tuple[Any, _Index] | None = None
-"""The one that was read last in this process: most saves find the same."""
+"""The last one read in this process: most saves find the same."""
 
 _hashed: dict[Any, _Hashed] = {}
-"""By place and what the system said: files stay dirty over many saves, and are hashed once."""
+"""By path and stat numbers: files stay dirty over many saves, and are hashed once."""
 
 
 class _Unknown(Exception):
-    """The answer would cost more than a checkpoint is worth."""
+    """The answer would cost more than it is worth in a checkpoint."""
 
 
 def all_dirty(
@@ -95,7 +95,7 @@ def all_dirty(
     seen: Callable[[], Iterable[SeenDirectory]] = nothing_seen,
     now_ns: int = 0,
 ) -> dict[str, Any] | None:
-    """For a state that is being captured; None when unknown."""
+    """For a state that is being captured; None if unknown."""
     try:
         tree = _WorkingTree(repository, workspace, _read(index_fd, commit), seen, now_ns)
         return tree.report(tree.unproven_paths(), staged, submodules)
@@ -110,8 +110,8 @@ def renewed(
     changed: Sequence[bytes] | None,
     sink: ContentSink,
 ) -> Captured | None:
-    """The state before once more, which git itself still has, with what is dirty now; None when
-    that is the same as well."""
+    """The previous git state, which is unchanged, with the current dirty files; None if those are
+    unchanged, too."""
     known = previous.notes.get(DIRTY)
     found = dirty_now(repository, request, previous, changed)
     if found == known:
@@ -130,7 +130,7 @@ def dirty_now(
     previous: ComponentState,
     changed: Sequence[bytes] | None,
 ) -> dict[str, Any] | None:
-    """For a repository that is as the state before says; `changed` are paths that may be others."""
+    """For a repository that matches the previous state; `changed` are paths that may differ."""
     known = previous.notes.get(DIRTY)
     if changed is not None and not changed and isinstance(known, dict):
         return known
@@ -141,7 +141,7 @@ def dirty_now(
         with opened(repository.own(b"index")) as fd:
             index = _read(fd, facts["head"]["commit"])
         if index.digest != (None if content is None else content.digest):
-            return None  # it has changed since git was looked at
+            return None  # it changed since git's state was read
         place = os.fsencode(request.workspace)
         tree = _WorkingTree(repository, place, index, request.seen, request.now_ns)
         staged = [from_text(path) for _, path in facts["staged"]]
@@ -162,11 +162,11 @@ class _WorkingTree:
         seen: Callable[[], Iterable[SeenDirectory]],
         now_ns: int,
     ) -> None:
-        """Files that last changed long before `now_ns` need not be hashed again; 0 where the time
-        is not known."""
+        """Files that last changed long before `now_ns` need not be hashed again; 0 if the time is
+        unknown."""
         self._prefix = repository.prefix(workspace)
         if self._prefix.startswith(b"../"):
-            raise _Unknown  # a repository inside the workspace, of which nothing is reported
+            raise _Unknown  # the repository is below the workspace, and is not reported
         self._repository = repository
         self._seen = seen
         self._now_ns = now_ns
@@ -178,19 +178,19 @@ class _WorkingTree:
         self.index = index.entries
 
     def candidates(self, changed: Sequence[bytes] | None, known: Any) -> Collection[bytes]:
-        """Paths of the index that can be dirty, when all others were clean and did not change."""
+        """Index paths that can be dirty, given that all others were clean and unchanged."""
         if changed is None or not isinstance(known, dict) or known["count"] > len(known["files"]):
             return self.unproven_paths()
         paths = {self._prefix + path for path in changed}
         paths.update(self._prefix + from_text(path) for path in known["files"])
-        # What was left out may be a whole directory.
+        # A left-out path may be a whole directory.
         found = {path for path in paths if path in self.index}
         for directory in paths - found:
             found.update(self.index.below(directory))
         return found
 
     def unproven_paths(self) -> Collection[bytes]:
-        """Paths of the index, without files that the scan found as git saw them."""
+        """Index paths without the files that the scan found as git saw them."""
         unproven = dict(self.index.directories)
         for path, proof, files in self._seen():
             directory = (self._prefix + path).rstrip(b"/")
@@ -254,7 +254,7 @@ class _WorkingTree:
         return self._differs(place, path, status, entry)
 
     def _is_as_seen(self, status: os.stat_result, entry: IndexEntry) -> bool:
-        """What was written as late as the index itself may have changed within a tick."""
+        """A file written as late as the index itself may have changed within a clock tick."""
         seen = (entry.mtime_ns, entry.ctime_ns, entry.size)
         now = (status.st_mtime_ns, status.st_ctime_ns, status.st_size & 0xFFFFFFFF)
         return seen == now and entry.mtime_ns < self._written_ns
@@ -271,13 +271,13 @@ class _WorkingTree:
             return False
         if not stat.S_ISLNK(status.st_mode):
             if found.oid_of_lines == entry.oid:
-                raise _Unknown  # only git knows whether it would convert these
+                raise _Unknown  # only git knows whether it would convert line ends
             if self._may_be_converted(path):
                 raise _Unknown
         return True
 
     def _may_be_converted(self, path: bytes) -> bool:
-        """Whether attributes name a filter or the like for a path, or may do so."""
+        """Whether attributes define, or may define, a filter or conversion for a path."""
         if self._conversions is None:
             self._conversions = list(self._read_conversions())
         name = os.path.basename(path)
@@ -311,7 +311,7 @@ class _WorkingTree:
 
 
 def _read(fd: int | None, commit: str | None) -> _Index:
-    """`commit` is any of the repository: objects have names of the same length."""
+    """`commit` is any commit of the repository, because all object names have the same length."""
     global _last_read
     if fd is None:
         return _Index(_NO_INDEX, 0, None, (), {})

@@ -2,14 +2,14 @@
 and screens.
 
     drift         HEAD moved since a checkpoint → files that differ from the index, staged paths
-                  (1 process), unknown files that no rule ignores (1 process); HEAD is where it was
-                  → paths that were staged and are not now (1 process, if any were)
-    present       where HEAD is, and how many files are dirty (1 process unless git is unchanged)
-    uncommitted   paths with changed, staged or unknown content that no commit has (2 processes)
+                  (1 process), untracked files that no rule ignores (1 process); HEAD did not move
+                  → paths that were staged and no longer are (1 process, if any were)
+    present       HEAD's position, and the number of dirty files (1 process unless unchanged)
+    uncommitted   paths with changed, staged or untracked content in no commit (2 processes)
 
-An index entry with the times and size of the file means unchanged; else its bytes are hashed as
-git would. Filters are not run, so a file that one of them changes on the way into git may count as
-changed; converted line ends do not. Nothing is captured.
+An index entry with the file's times and size means unchanged; otherwise its bytes are hashed as git
+would. Filters are not run, so a file that a filter changes may count as changed; converted line
+ends do not. Nothing is captured.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from holdfast.domain.wording import Remark, printable
 from holdfast.ports.component import CaptureRequest
 
 After = Mapping[bytes, Callable[[], bytes | None]]
-"""Paths below the workspace with what they are about to hold; None for what is about to go, and
-for what is not known."""
+"""Paths below the workspace with their future content; None if they will be removed, or if it is
+unknown."""
 
 
 def drift(git: Git, workspace: bytes, state: ComponentState, after: After) -> GitDrift | None:
@@ -52,8 +52,8 @@ def drift(git: Git, workspace: bytes, state: ComponentState, after: After) -> Gi
 
 
 def _unstaged(git: Git, state: ComponentState, head: Head) -> int:
-    """How many of the paths that were staged are not any longer; those beyond the recorded names
-    count as if they were."""
+    """How many of the staged paths no longer are; paths beyond the recorded names count as
+    staged."""
     then = {(str(status), from_text(str(path))) for status, path in state.facts["staged"]}
     if not then:
         return 0
@@ -69,7 +69,7 @@ def _place(head: Head) -> GitPlace:
 
 
 def _changed(git: Git, workspace: bytes, head: Head, after: After) -> tuple[set[bytes], set[bytes]]:
-    """Files that differ from HEAD, and files that git does not know."""
+    """Files that differ from HEAD, and untracked files."""
     repository = git.repository
     prefix = repository.prefix(workspace)
     coming = {prefix + path: content for path, content in after.items()}
@@ -102,7 +102,7 @@ def _known(repository: Repository, head: Head) -> Mapping[bytes, IndexEntry]:
 
 
 def present_as_before(repository: Repository, request: CaptureRequest) -> PresentGit | None:
-    """None when the state before does not say it."""
+    """None if the previous state does not tell."""
     previous = request.previous
     if previous is None or not is_as_before(repository, previous, now_ns=request.now_ns):
         return None
@@ -125,7 +125,7 @@ def _present(head: Head, dirty: int | None) -> PresentGit:
 def _dirty(
     repository: Repository, environment: Mapping[str, str], request: CaptureRequest, head: Head
 ) -> int | None:
-    """None where that is not known."""
+    """None if unknown."""
     try:
         with opened(repository.own(b"index")) as index_fd:
             if index_fd is None:
@@ -147,7 +147,7 @@ _LARGEST_HASHED = 32 << 20
 
 
 def uncommitted(git: Git, workspace: bytes, paths: Sequence[bytes]) -> list[str]:
-    """A line for people, or none. `paths` are relative to the workspace."""
+    """A line for display, or none. `paths` are relative to the workspace."""
     repository = git.repository
     prefix = repository.prefix(workspace)
     head = read_head(repository)
@@ -178,11 +178,11 @@ def ignored_paths(git: Git, paths: set[bytes]) -> set[bytes]:
         given = b"\0".join(sorted(paths))
         return set(git.run("check-ignore", "--stdin", "-z", given=given).split(b"\0"))
     except GitFailed:
-        return set()  # its status tells that there are none
+        return set()  # git's exit status for no match
 
 
 def differs_from_index(repository: Repository, entry: IndexEntry | None, path: bytes) -> bool:
-    """Whether a file is another than the index says; one that it does not know is."""
+    """Whether a file differs from the index; true for an untracked file."""
     if entry is None:
         return True
     place = os.path.join(repository.top, path)
@@ -201,6 +201,6 @@ def differs_from_index(repository: Repository, entry: IndexEntry | None, path: b
 
 
 def is_content_of(data: bytes, entry: IndexEntry) -> bool:
-    """Whether this is what the index has, line ends aside."""
+    """Whether this is the content in the index, ignoring line ends."""
     forms = (data, data.replace(b"\r\n", b"\n"))
     return any(name_of(b"blob", form, like=entry.oid) == entry.oid for form in forms)

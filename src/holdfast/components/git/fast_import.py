@@ -1,11 +1,11 @@
-"""Streaming commits to `git fast-import` while they are read from the store.
+"""Streams commits to `git fast-import` while they are read from the store.
 
-    commit REF, mark, who and when, message, parent → D path … → M mode inline path, bytes …
+    commit REF, mark, author and time, message, parent → D path … → M mode inline path, bytes …
 
-Guarantee: the branch moves when the stream has ended well, to its last commit, and only as a
-fast-forward; otherwise nothing is seen of it. Not more than one block is in memory.
+Guarantee: if the stream ends successfully, the branch moves to its last commit, and only as a
+fast-forward. Otherwise, nothing is visible. At most one block is in memory.
 
-A path that some system would take for its own data is left out (`git_takes`). The rule is the same
+Paths that some system reserves for its own data are left out (`git_takes`). The rule is the same
 everywhere, so that a mirror built on another machine is equal and `git fsck --strict` accepts it.
 """
 
@@ -30,7 +30,7 @@ _IGNORED_BY_HFS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 
 
 def git_takes(path: bytes, *, link: bool = False) -> bool:
-    """`link` tells a symbolic link, for which more names are reserved."""
+    """`link`: a symbolic link, for which more names are reserved."""
     for name in path.split(b"/"):
         for part in {name, *name.split(b"\\")}:
             plain = _without_ignored(part)
@@ -50,7 +50,7 @@ _ERROR_BYTES = 64 << 10
 
 
 class ImportStream:
-    """Used as a context; `finish` ends it well, everything else leaves no trace."""
+    """Used as a context; without `finish`, it leaves no trace."""
 
     def __init__(self, git: Git, branch: bytes) -> None:
         self._git = git
@@ -76,13 +76,13 @@ class ImportStream:
         self._out.close()
         self._process.wait()
         self._errors.close()
-        # It leaves a report in the repository when it fails; we report ourselves.
+        # On failure it leaves a crash report in the repository; Holdfast reports the error itself.
         with contextlib.suppress(OSError):
             report = b"fast_import_crash_%d" % self._process.pid
             os.unlink(self._git.repository.own(report))
 
     def commit(self, mark: int, time_s: int, message: bytes, parent: bytes | None) -> None:
-        """`parent` is a commit or `:MARK`; without one the branch begins here."""
+        """`parent` is a commit or `:MARK`; without one, the branch begins here."""
         when = b"%b %d +0000\n" % (WHO, max(time_s, 0))
         self._write(b"commit %b\nmark :%d\n" % (self._branch, mark))
         self._write(b"author %bcommitter %b" % (when, when))
@@ -91,14 +91,14 @@ class ImportStream:
             self._write(b"from %b\n" % parent)
 
     def clear(self) -> None:
-        """The commit begins with nothing instead of with what its parent holds."""
+        """Start the commit empty instead of with its parent's content."""
         self._write(b"deleteall\n")
 
     def remove(self, path: bytes) -> None:
         self._write(b"D %b\n" % quoted(path))
 
     def put(self, path: bytes, mode: bytes, size: int, pieces: Iterable[bytes]) -> None:
-        """Exactly `size` bytes; `ValueError` when there are others."""
+        """Exactly `size` bytes; otherwise `ValueError`."""
         self._write(b"M %b inline %b\ndata %d\n" % (mode, quoted(path), size))
         for piece in pieces:
             size -= len(piece)
@@ -108,7 +108,7 @@ class ImportStream:
         self._write(b"\n")
 
     def finish(self, marks: Iterable[int]) -> dict[int, bytes]:
-        """The commits of these marks; `GitFailed` when the branch could not be moved."""
+        """The commits of these marks; `GitFailed` if the branch could not be moved."""
         asked = sorted(set(marks))
         self._write(b"".join(b"get-mark :%d\n" % mark for mark in asked) + b"done\n")
         with self._translate_errors():
@@ -139,7 +139,7 @@ class ImportStream:
 
 
 def quoted(path: bytes) -> bytes:
-    """A path as `fast-import` reads it, whatever bytes it holds."""
+    """A path as `fast-import` reads it, with any bytes."""
     plain = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,= @%~"
     return (
         b'"'

@@ -1,11 +1,11 @@
-"""The index of a repository, as far as it has to be understood without git: which paths it has,
-with which content, and what it remembers of the file it saw.
+"""Parses a repository's index without git: its paths, their content, and the stat data of the files
+that git saw.
 
     header → entries (62 or 64 bytes, then the name) → extensions, which are not needed
 
 Versions 2 to 4 are read. A split or sparse index does not list every path; `is_whole` says so.
-Finding the names takes a fifth of the time that making an object of each entry does, so callers
-that need a few paths use `IndexEntries`.
+Finding the names takes a fifth of the time of creating an object for each entry, so callers that
+need a few paths use `IndexEntries`.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _ASSUME_VALID, _SKIP_WORKTREE = 0x8000, 0x40
 _NAME_MASK = 0xFFF
 _STAGE_MASK = 0x30
 _COMPARED_MODE = 0o170100
-"""The kind, and whether the user may run it."""
+"""The file type, and whether the user may execute it."""
 
 
 class IndexChecksum:
-    """Whether an index is what git has written: its last bytes are the digest of all before. Git
-    itself does not look at them, and takes one that was cut short for another index."""
+    """Verifies that an index is as git wrote it: its last bytes are the digest of the rest. Git
+    itself does not check, and accepts a truncated index as a different one."""
 
     def __init__(self, like: str | None) -> None:
-        """`like` is the name of an object of the same repository, if there is any."""
-        import hashlib  # takes milliseconds, and most looks at an index do without
+        """`like` is the name of an object in the same repository, if there is any."""
+        import hashlib  # late: takes milliseconds, and most uses of an index do not need it
 
         self._known = like is not None
         self._digest = hashlib.sha256() if like is not None and len(like) == 64 else hashlib.sha1()
@@ -54,14 +54,14 @@ class IndexChecksum:
 
     @property
     def is_wrong(self) -> bool:
-        """When all has passed; nothing but zeros is what `index.skipHash` leaves."""
+        """Call it after all blocks have passed. `index.skipHash` leaves only zeros."""
         right = (self._digest.digest(), bytes(self._digest.digest_size))
         return self._known and self._end != b"" and self._end not in right
 
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """`stage` is 0 unless the path is in conflict. `unwatched`: git does not look at the file, or
+    """`stage` is 0 unless the path is in conflict. `unwatched`: git does not check the file, or
     leaves it out of the working tree."""
 
     path: bytes
@@ -75,7 +75,7 @@ class IndexEntry:
 
 
 class IndexEntries(Mapping[bytes, IndexEntry]):
-    """The entries by their paths; of a path in conflict, the one that comes last."""
+    """The entries by path; for a path in conflict, the last one."""
 
     def __init__(self, data: bytes, like: str | None = None) -> None:
         self._data = data
@@ -97,7 +97,7 @@ class IndexEntries(Mapping[bytes, IndexEntry]):
 
     @property
     def is_whole(self) -> bool:
-        """Whether every path is in it: parts of a split index have entries without a name, and a
+        """Whether it lists every path: parts of a split index have entries without a name, and a
         sparse one has directories."""
         data = self._data
         return b"" not in self._starts and not any(
@@ -110,15 +110,15 @@ class IndexEntries(Mapping[bytes, IndexEntry]):
 
     @cached_property
     def directories(self) -> dict[bytes, list[bytes]]:
-        """The paths by the directory that they are in."""
+        """The paths by directory."""
         found: dict[bytes, list[bytes]] = {}
         for path in self._paths:
             found.setdefault(path.rpartition(b"/")[0], []).append(path)
         return found
 
     def is_as_seen(self, path: bytes, seen: SeenFile, before_ns: int) -> bool:
-        """Whether a path is a plain file, in no conflict, with these numbers, modified before that
-        time; for very many of them."""
+        """Whether a path is a plain file without conflict, with these numbers, modified before that
+        time. Fast enough for very many paths."""
         at = self._starts[path]
         if self._data[at + _OID_AT + self._oid_bytes] & _STAGE_MASK:
             return False
@@ -134,15 +134,15 @@ class IndexEntries(Mapping[bytes, IndexEntry]):
 
 
 def read_index(data: bytes, like: str | None = None) -> Iterator[IndexEntry]:
-    """Entries in their order; `UnknownIndex` for what is no index or another version of it. `like`
-    is the name of any object of the repository, if there is one: all are of one length."""
+    """Entries in order; `UnknownIndex` for anything else or another version. `like` is the name of
+    any object in the repository, if there is one: all have the same length."""
     length = _oid_bytes(like)
     return (_entry(data, at, length, path) for path, at in _starts(data, length))
 
 
 def is_same_index(one: bytes, other: bytes, like: str | None = None) -> bool:
-    """Whether both mean the same. A `git status` renews what an index remembers about the times of
-    files, which does not make it another index."""
+    """Whether both have the same entries. `git status` refreshes the file times in an index, which
+    does not make it a different one."""
     if one == other:
         return True
     try:
@@ -160,7 +160,7 @@ def _oid_bytes(like: str | None) -> int:
 
 
 def _starts(data: bytes, oid_bytes: int) -> Iterator[tuple[bytes, int]]:
-    """Each path, and where its entry begins."""
+    """Each path, and the offset of its entry."""
     if len(data) < _HEADER.size:
         raise UnknownIndex("it is truncated")
     magic, version, count = _HEADER.unpack_from(data)
@@ -183,7 +183,7 @@ def _starts(data: bytes, oid_bytes: int) -> Iterator[tuple[bytes, int]]:
                 path = data[name_at:end]
                 after = at + (end - at + 8 & ~7)
             if data[end] or b"\0" in path:
-                # Object names of another length, as a rule.
+                # Usually caused by object names of another length.
                 raise ValueError("a path is not terminated")
             yield path, at
             at = after

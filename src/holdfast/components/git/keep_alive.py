@@ -1,24 +1,24 @@
 """Protects commits of checkpoints from `git gc`: one reference under `refs/holdfast/` for each
 state.
 
-    nothing but HEAD      → the reference is HEAD's commit
-    anything else as well → a commit of our own, whose parents are all commits (HEAD, the stash,
-                            those an operation names) and whose tree holds staged content
-    other branches, tags  → a commit of our own for each of the two, which is one more parent: it
-                            is recreated only when one of them changes
+    HEAD alone            → the reference is HEAD's commit
+    anything else as well → a Holdfast commit, whose parents are all commits (HEAD, the stash, those
+                            that an operation names) and whose tree holds staged content
+    other branches, tags  → a Holdfast commit for each of the two, which is one more parent and is
+                            recreated only if one of them changes
 
-Such references are shown by no `git branch`, `git log` or `git stash`, and are transferred only
-when named explicitly. Their name is `refs/holdfast/OWNER/CHECKPOINT`: the store, and the checkpoint
-that saw the state first; later ones of the same state share it.
+`git branch`, `git log` and `git stash` do not show such references, and git transfers them only if
+they are named explicitly. Their name is `refs/holdfast/OWNER/CHECKPOINT`: the store, and the
+checkpoint that first saw the state; later ones of the same state share it.
 
-A new reference is written as git writes one, for less than the start of a process:
+A new reference is written as git does, in less time than starting a process:
 
-    directories → NAME.lock, which only one can make → its content → in place of NAME
+    directories → create NAME.lock exclusively → write its content → rename to NAME
 
-Guarantees: while the lock is there no git touches the reference. It is in force only when its
-content is on disk, and what the caller has put there first; `place` returns when its name is on
-disk as well. No link is followed on the way. A crash leaves only the lock. Only for repositories
-that keep references as files, and for names that cannot be in use.
+Guarantees: while the lock exists, no git touches the reference. It becomes valid only when its
+content, and what the caller wrote first, is on disk; `place` returns when its name is on disk as
+well. No link is followed on the way. A crash leaves only the lock. Only for repositories that keep
+references as files, and for names that cannot be in use.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ from holdfast.components.git.status import KEPT_PREFIX
 
 
 class NewReference:
-    """Locked, with the commit in the file of the lock; `fd` is that file, to be synced."""
+    """A locked reference with the commit in its lock file; `fd` is that file, to be synced."""
 
     def __init__(self, name: bytes, directory: int, fd: int, changed: Sequence[int]) -> None:
-        """`changed` are directories above in which another one was made."""
+        """`changed` are parent directories in which a directory was created."""
         self._name = name
         self._directory = directory
         self._changed = changed
@@ -56,22 +56,22 @@ class NewReference:
         self.fd = fd
 
     def place(self) -> None:
-        """Put it in force; to be called when `fd` is synced."""
+        """Make it valid; call this after syncing `fd`."""
         at = self._directory
         os.rename(self._name + b".lock", self._name, src_dir_fd=at, dst_dir_fd=at)
         self._locked = False
         sync_all([*self._changed, at])
 
     def give_up(self) -> None:
-        """Nothing when it is in force: a lock of that name belongs to another process then."""
+        """Does nothing if it is valid: a lock of that name then belongs to another process."""
         if self._locked:
             os.unlink(self._name + b".lock", dir_fd=self._directory)
 
 
 @contextmanager
 def new_reference(repository: Repository, ref: bytes, commit: str) -> Iterator[NewReference]:
-    """`OSError` when another process has the lock, the reference exists, or something else is in
-    the way."""
+    """`OSError` if another process has the lock, the reference exists, or something else has its
+    name."""
     names = ref.split(b"/")
     with contextlib.ExitStack() as opened:
         at, changed = os.open(repository.shared(names[0]), DIRECTORY_FLAGS), list[int]()
@@ -117,9 +117,9 @@ def keep(
     known: Container[str] = (),
     groups: Sequence[NewObject] = (),
 ) -> str:
-    """Let `ref` keep all of these from being collected; returns the commit it names. `known` are
-    commits that are certain to be there: nothing else may be named that is not. `groups` are
-    objects to be added with it, of which `commits` names some."""
+    """Keep all of these from being collected, through `ref`; returns the commit it names. `known`
+    are commits known to exist; nothing missing may be named. `groups` are objects to add with it,
+    some of which `commits` names."""
     others = [oid for oid in dict.fromkeys(commits) if oid != head]
     oid, objects = head, list[NewObject]()
     if oid is None or others or blobs:
@@ -128,7 +128,7 @@ def keep(
         objects = _commit_of(parents, dict.fromkeys(blobs, "blob"))
         oid = objects[-1].oid
     objects = [*dict.fromkeys((*groups, *objects))]
-    # Git has just shown that it trusts this repository, and that HEAD's commit is there.
+    # Git has just shown that it trusts this repository, and that HEAD's commit exists.
     if head is None or head not in known or not _refer(git.repository, ref, oid, objects):
         add_objects(git.repository, objects)
         line = b"create %b\0%b\0" % (ref, oid.encode())
@@ -137,8 +137,8 @@ def keep(
 
 
 def _refer(repository: Repository, ref: bytes, oid: str, objects: Sequence[NewObject]) -> bool:
-    """Whether the reference could be made without git, together with what it needs. If not, git is
-    asked to, and says what is in the way."""
+    """Create the reference and its objects without git; returns whether that worked. If not, git
+    does it, and reports any problem."""
     with contextlib.ExitStack() as locked:
         try:
             mine = locked.enter_context(new_reference(repository, ref, oid))
@@ -150,7 +150,7 @@ def _refer(repository: Repository, ref: bytes, oid: str, objects: Sequence[NewOb
 
 
 def _require(git: Git, commits: Sequence[str], blobs: set[str]) -> None:
-    """That all of these are there; git is asked only for what is not a file of its own."""
+    """Require that all of these exist; asks git only about those that are not loose."""
     repository = git.repository
     commits = [oid for oid in commits if not is_loose(repository, oid, b"commit")]
     blobs = {oid for oid in blobs if not is_loose(repository, oid, b"blob")}
@@ -165,15 +165,14 @@ def _require(git: Git, commits: Sequence[str], blobs: set[str]) -> None:
 
 
 def group_of(ends: Mapping[str, str]) -> list[NewObject]:
-    """A commit that keeps objects alive which are certain to be there, each with its kind; as
-    `_commit_of`."""
+    """A commit that keeps existing objects alive, each with its kind; as `_commit_of`."""
     parents = sorted(oid for oid, kind in ends.items() if kind == "commit")
     others = {oid: kind for oid, kind in ends.items() if kind in _MODES}
     return _commit_of(parents, others) if parents or others else []
 
 
 def parents_in(repository: Repository, group: str | None) -> set[str]:
-    """The commits that a group keeps alive, as far as its file tells."""
+    """The commits that a group keeps alive, if its object is loose."""
     found = None if group is None else read_loose(repository, group, b"commit")
     if found is None:
         return set()
@@ -182,8 +181,8 @@ def parents_in(repository: Repository, group: str | None) -> set[str]:
 
 
 def _commit_of(parents: Sequence[str], others: Mapping[str, str]) -> list[NewObject]:
-    """A commit that keeps all of these, as the last of the objects that it takes; `others` are
-    blobs and trees."""
+    """The objects for a commit that keeps all of these, itself last; `others` are blobs and
+    trees."""
     like = next(iter((*parents, *others)))
     rows = [
         b"%b %b\0%b" % (_MODES[kind], oid.encode(), bytes.fromhex(oid))
@@ -199,14 +198,14 @@ def _commit_of(parents: Sequence[str], others: Mapping[str, str]) -> list[NewObj
 
 
 def existing_objects(git: Git, oids: Iterable[str]) -> tuple[list[str], set[str]]:
-    """Which of these names are commits, and which are blobs, of this repository."""
+    """Which of these are commits, and which are blobs, of this repository."""
     kinds = object_types(git, oids)
     commits = [oid for oid, kind in kinds.items() if kind == "commit"]
     return commits, {oid for oid, kind in kinds.items() if kind == "blob"}
 
 
 def object_types(git: Git, oids: Iterable[str]) -> dict[str, str]:
-    """What each of these is; what is missing is left out. One process, none for nothing."""
+    """The types of these objects, without missing ones. One process; none for no objects."""
     wanted = sorted(set(oids))
     if not wanted:
         return {}
@@ -218,7 +217,7 @@ def object_types(git: Git, oids: Iterable[str]) -> dict[str, str]:
 
 
 def owned_references(repository: Repository, owner: str) -> list[bytes]:
-    """Every reference that this store has made here; `OtherReferences` when only git can tell."""
+    """All references that this store created here; `OtherReferences` if only git can list them."""
     prefix = KEPT_PREFIX + owner.encode() + b"/"
     require_file_references(repository)
     try:
@@ -230,8 +229,8 @@ def owned_references(repository: Repository, owner: str) -> list[bytes]:
 
 
 def remove_own_locks(repository: Repository, owner: str) -> None:
-    """Remove leftovers of a git process of Holdfast that was killed; called only with the store's
-    lock, so no other process writes references of this store. No link is followed on the way."""
+    """Remove leftovers of Holdfast's killed git processes. Called only with the store's lock, so no
+    other process writes this store's references. No link is followed on the way."""
     with contextlib.suppress(OSError), contextlib.ExitStack() as opened:
         fd: int | None = None
         at = repository.shared(b"refs")

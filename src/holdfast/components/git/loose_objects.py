@@ -1,9 +1,8 @@
-"""Objects of a repository as single files: finding them, adding small ones, and making them
-durable.
+"""Loose objects of a repository: finding them, adding small ones, and making them durable.
 
-A file below `objects/` is `type size NUL content`, compressed, and named by the digest of that.
-Writing two of them takes less time than starting a process. Packed objects are not found here: git
-has to be asked then.
+A file below `objects/` is `type size NUL content`, compressed, and named by its digest. Writing two
+of them takes less time than starting a process. Packed objects are not found here; git must be
+asked for them.
 
 Git does not sync loose objects by default. Objects older than the kernel's writeback delay are on
 disk; the rest is synced, so that a checkpoint never names a commit that a power cut removes.
@@ -33,7 +32,7 @@ _AT_ONCE = 16
 
 
 def sync_recent_objects(repository: Repository, now_ns: int, synced_ns: int) -> None:
-    """`synced_ns` is when this was done before; what is older is on disk."""
+    """`synced_ns` is the time of the last sync; older objects are on disk."""
     since_ns = max(now_ns - _RECENT_NS, min(synced_ns, now_ns) - _SLACK_NS)
     recent: list[bytes] = []
     for number in range(256):
@@ -44,7 +43,7 @@ def sync_recent_objects(repository: Repository, now_ns: int, synced_ns: int) -> 
         except OSError:
             continue
         recent.append(directory)
-        # Git packs automatically, in the background: a file that is gone is in a pack, which is
+        # Git packs automatically in the background: a missing file is in a pack, which is
         # synced.
         with suppress(FileNotFoundError), os.scandir(directory) as entries:
             for entry in entries:
@@ -52,13 +51,13 @@ def sync_recent_objects(repository: Repository, now_ns: int, synced_ns: int) -> 
                     if entry.stat().st_mtime_ns >= since_ns:
                         recent.append(entry.path)
         if len(recent) > _ONE_BY_ONE:
-            os.sync()  # waits for the whole system, which is quicker than so many files
+            os.sync()  # waits for the whole system, but is faster than so many files
             return
     sync_all(recent)
 
 
 class BackgroundCall(Generic[T]):
-    """A call that goes on beside others; `result` waits for it, and raises what it met."""
+    """A call in the background; `result` waits for it, and raises its error."""
 
     def __init__(self, call: Callable[[], T]) -> None:
         self._results: list[T] = []
@@ -81,8 +80,8 @@ class BackgroundCall(Generic[T]):
 
 
 def sync_all(paths: Sequence[bytes | int]) -> None:
-    """Several at a time: a file system makes one commit of what waits for it together. An open file
-    is given by its handle."""
+    """Sync several at a time, because a file system commits concurrent requests together. An open
+    file is given by its handle."""
     waiting, errors = list(paths), list[BaseException]()
 
     def work() -> None:
@@ -90,7 +89,7 @@ def sync_all(paths: Sequence[bytes | int]) -> None:
             try:
                 _sync(waiting.pop())
             except IndexError:
-                return  # another one took the last
+                return  # another thread took the last one
             except BaseException as error:
                 errors.append(error)
 
@@ -124,7 +123,7 @@ _LARGEST_READ = 4 << 20
 
 
 def is_loose(repository: Repository, oid: str, kind: bytes) -> bool:
-    """Whether there is a file for this object, and it says that it is of this kind."""
+    """Whether this object is a loose one of this kind."""
     try:
         fd = os.open(_place(repository, oid), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -139,15 +138,15 @@ def is_loose(repository: Repository, oid: str, kind: bytes) -> bool:
 
 
 class LooseObject(NamedTuple):
-    """`content` is whole only for an object of the kind that was asked for."""
+    """`content` is complete only for an object of the requested kind."""
 
     kind: str
     content: bytes
 
 
 def read_loose(repository: Repository, oid: str, kind: bytes) -> LooseObject | None:
-    """What the file of an object says that it is, and its content if it is of this kind; None when
-    there is no file, or one that is damaged."""
+    """A loose object's kind, and its content if it is of this kind; None if there is no such file,
+    or if it is damaged."""
     data = _file_of(repository, oid)
     try:
         head, end, begin = (
@@ -173,8 +172,8 @@ def _file_of(repository: Repository, oid: str) -> bytes:
 
 
 def name_of(kind: bytes, content: bytes, *, like: str) -> str:
-    """The name that git gives it; `like` is another name of the same repository."""
-    import hashlib  # takes milliseconds, and most looks at a repository do without
+    """Git's name for it; `like` is another name in the same repository."""
+    import hashlib  # late: takes milliseconds, and most uses of a repository do not need it
 
     digest = hashlib.sha1 if len(like) == 40 else hashlib.sha256
     return digest(_whole(kind, content)).hexdigest()
@@ -191,8 +190,8 @@ class NewObject(NamedTuple):
 def add_objects(
     repository: Repository, objects: Sequence[NewObject], *, beside: int | None = None
 ) -> None:
-    """Let these be there, durable, and what was written to the file `beside`. Readable for whom the
-    directory of objects is, as in a repository that several people share."""
+    """Add these objects durably, and sync the file `beside`. Their permissions follow the object
+    directory, as in a shared repository."""
     allowed = stat.S_IMODE(os.stat(repository.shared(b"objects")).st_mode)
     written = []
     try:
@@ -202,7 +201,7 @@ def add_objects(
             with contextlib.suppress(FileExistsError):
                 os.mkdir(directory)
                 os.chmod(directory, allowed)
-            # Git takes names like this one for what a crash has left, and removes them by and by.
+            # Git treats such names as crash leftovers, and removes them eventually.
             name = b"tmp_obj_%d_%d_%b" % (os.getpid(), threading.get_ident(), oid.encode())
             mine = os.path.join(directory, name)
             with contextlib.suppress(FileNotFoundError):

@@ -1,9 +1,8 @@
-"""The mirror branch: adding missing checkpoints as commits, naming some, and packing it into a
-bundle.
+"""The mirror branch: adds missing checkpoints as commits, names some, and packs it into a bundle.
 
-    where the branch is: the checkpoint that its commit names → the next ones, each as a commit
-    with what differs from the one before → names: `approved`, `session_1`, … moved in one
-    transaction; `approved` is at a merge commit for each approval, which `git log --merges` lists
+    find the branch's last checkpoint, which its commit names → add the next ones, each as a commit
+    with its differences → move the names `approved`, `session_1`, … in one transaction; `approved`
+    points to a merge commit for each approval, which `git log --merges` lists
 
 Guarantees: the branch only grows, and only if its commit was made for this store. HEAD, index,
 files and other branches are not touched. Commits depend only on the checkpoints, so two processes
@@ -51,7 +50,7 @@ _REGULAR, _EXECUTABLE, _LINK = b"100644", b"100755", b"120000"
 
 @dataclass(frozen=True, slots=True)
 class _Ref:
-    """A ref that is there: its commit, and that commit's checkpoint if the mirror made it."""
+    """An existing ref: its commit, and that commit's checkpoint if the mirror made it."""
 
     commit: bytes
     point: MirrorPoint | None
@@ -63,7 +62,7 @@ class _Ref:
 
 @dataclass(slots=True)
 class _Run:
-    """What one catching-up does."""
+    """The state of one update."""
 
     tip: _Ref | None
     known: dict[CheckpointId, bytes] = field(default_factory=dict)
@@ -82,7 +81,7 @@ class Mirror:
         self._history = history
 
     def catch_up(self) -> MirrorOutcome:
-        """`GitFailed` when it could not be done; what was done until then stays."""
+        """`GitFailed` if it could not be completed; commits made so far stay."""
         for attempt in range(_TRIES):
             refs = self._refs()
             tip = refs.get(self._place.branch)
@@ -92,7 +91,7 @@ class Mirror:
                 self._add_commits(run)
                 self._set_names(run, refs)
             except GitFailed:
-                # Another process may have been quicker; then there is less to do, or nothing.
+                # If another process was faster, there is less to do, or nothing.
                 if attempt == _TRIES - 1 or self._refs() == refs:
                     raise
                 continue
@@ -100,7 +99,7 @@ class Mirror:
         raise AssertionError("the last attempt returns or raises")
 
     def remove(self) -> None:
-        """Take the branch and all names of this store away."""
+        """Remove the branch and all names of this store."""
         refs = self._refs()
         self._require_ours(refs.get(self._place.branch))
         own = {ref: found for ref, found in refs.items() if found.point is not None}
@@ -108,7 +107,7 @@ class Mirror:
         self._update(lines)
 
     def _refs(self) -> dict[bytes, _Ref]:
-        """The branch and everything where the names lie, with what each commit says."""
+        """The branch and all refs under the name prefixes, with their commits' data."""
         listed = self._git.run(
             "for-each-ref",
             "--format=%(refname)%00%(objectname)%00%(contents)%00",
@@ -166,7 +165,7 @@ class Mirror:
         run.known = {checkpoint: made[mark] for checkpoint, mark in run.marks.items()}
 
     def _changes(self, checkpoint: Checkpoint, base: Digest | None) -> _Changes:
-        """What differs from the commit before; everything, when its tree no longer exists."""
+        """The differences from the previous commit; everything if its tree no longer exists."""
         if base is not None:
             with contextlib.suppress(StoreDamaged):
                 return self._difference(checkpoint, base)
@@ -215,7 +214,7 @@ class Mirror:
             stream.put(path, mode, entry.size, pieces)
 
     def _sound(self, entry: FileEntry) -> Iterable[bytes]:
-        """The bytes of a file, proven before the first of them is given out: a stream cannot be
+        """The bytes of a file, verified before the first is yielded, because a stream cannot be
         rolled back. A chunked file is read twice instead of being held in memory."""
         if entry.chunks is None:
             return list(self._history.content(entry))
@@ -252,8 +251,8 @@ class Mirror:
         self._update(gone + lines)
 
     def _approval(self, checkpoint: CheckpointId, there: _Ref | None, run: _Run) -> bytes | None:
-        """The merge commit of the newest approval; those that are missing before it are made too.
-        None while the branch is not complete."""
+        """The merge commit of the newest approval; missing earlier ones are made too. None while
+        the branch is incomplete."""
         if not run.complete:
             return None
         approvals = self._history.approvals(checkpoint)
@@ -261,7 +260,7 @@ class Mirror:
         if there is not None and there.point is not None and there.is_merge:
             known = (there.point.approves, there.point.checkpoint)
             places = [(one.name, row.id) for one, row in left]
-            # A branch that was built again has other commits: then all merges are made again too.
+            # A rebuilt branch has other commits, so all merges are made again.
             if known in places and there.point.checkpoint not in run.marks:
                 left, tip = left[places.index(known) + 1 :], there.commit
         if tip is None and approvals.began is not None:
@@ -291,7 +290,7 @@ class Mirror:
         return self._git.run("hash-object", "-t", "commit", "-w", "--stdin", given=content).strip()
 
     def _commit_of(self, checkpoint: CheckpointId, run: _Run) -> bytes | None:
-        """Of this run, or looked for once in all that the branch held before."""
+        """From this run, or searched once in all earlier commits of the branch."""
         if checkpoint not in run.known and run.tip is not None and not run.searched:
             run.searched = True
             for commit, point in self._all(run.tip.commit):
@@ -314,7 +313,7 @@ class Mirror:
 
 @dataclass(slots=True)
 class _Changes:
-    """What a commit does to the one before; `whole`: it begins with nothing."""
+    """A commit's changes to its parent; `whole`: it starts empty."""
 
     whole: bool
     removed: list[bytes] = field(default_factory=list)
@@ -333,7 +332,7 @@ _PLAIN = ("init.defaultBranch=main", "init.defaultRefFormat=files")
 def write_bundle(
     environment: Mapping[str, str], place: MirrorPlace, history: MirroredHistory, fd: int
 ) -> MirrorOutcome:
-    """`GitFailed` when git cannot make it."""
+    """`GitFailed` if git cannot make it."""
     scratch = os.fsencode(tempfile.mkdtemp(prefix="holdfast-bundle-"))
     try:
         repository = Repository(
@@ -344,7 +343,7 @@ def write_bundle(
         )
         variables = {"GIT_DIR": repository.git_dir}
         git = GitWith(repository, environment, _TIMEOUT_S, variables)
-        # No worktree can be on the branch before it exists: a mirror is never a checked-out branch.
+        # HEAD points to another name until the branch exists, so that it is never checked out.
         git.run("symbolic-ref", "HEAD", "refs/heads/nobody")
         outcome = Mirror(git, place, history).catch_up()
         git.run("symbolic-ref", "HEAD", place.branch)

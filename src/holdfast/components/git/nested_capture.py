@@ -1,11 +1,11 @@
-"""Capture of the workspace's own repository and the nested ones as one state.
+"""Captures the workspace's own repository and the nested ones as one state.
 
-    places that the scan met, and those that a restore is about to change → nothing changed in any
-    of them: nothing to do → else each is captured like a separate repository; one that is as it
-    was gives what it gave, without starting git
+    places that the scan found, and those that a restore is about to change → nothing changed in any
+    of them: done → otherwise each is captured like a separate repository; an unchanged one is
+    reused, without starting git
 
 Guarantees: a failure is reported and does not affect the others. Before anything is kept alive in a
-repository, the store has noted where that is, so it can be released.
+repository, the store records where that is, so it can be released.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Found:
-    """Repositories that are there, and those that are left alone with the reason."""
+    """Existing repositories, and those that are left out, with the reason."""
 
     nested: list[Nested] = field(default_factory=list)
     left_out: list[list[str]] = field(default_factory=list)
@@ -83,7 +83,7 @@ class NestedCapture:
         own = Captured({})
         if self._around is not None:
             own = self._take(self._around, self._request, sink, None)
-            own.notes.pop(DIRTY, None)  # which this capture would not keep up to date
+            own.notes.pop(DIRTY, None)  # this capture would not keep it up to date
         rows: list[dict[str, Any]] = []
         notes: dict[str, Any] = {}
         problems = list(own.problems)
@@ -129,7 +129,7 @@ class NestedCapture:
         try:
             return _by_path(intended.state)
         except ComponentProblem:
-            return {}  # the restore itself will say so
+            return {}  # the restore itself will report it
 
     def _is_as_before(self, found: _Found) -> bool:
         previous = self._request.previous
@@ -153,7 +153,7 @@ class NestedCapture:
         )
 
     def _has_more(self, found: _Found) -> bool:
-        """Whether there is more to say than what the workspace's own repository says."""
+        """Whether there is more than the workspace's own repository."""
         return bool(found.nested or found.left_out) or self._around is None
 
     def _relative(self, nested: Nested) -> str:

@@ -1,15 +1,16 @@
 """Repositories inside the workspace: their location, and their state in a checkpoint.
 
-    a `.git` directory in place               → that one
-    a `.git` file that leads to a directory   → that one, if it is below the workspace or in the
+    a `.git` directory                        → that one
+    a `.git` file that names a directory      → that one, if it is below the workspace or in the
                                                 repository around it (a submodule)
-    no `.git` left, but a submodule's was → the directory it led to, if that names this place
+    no `.git`, but a submodule had one        → the directory it named, if that names this place
 
-A `.git` file may be forged, so one that leads elsewhere, or through a link, is never followed.
+A `.git` file may be forged, so one that names a directory elsewhere, or through a link, is never
+followed.
 
 Their states are part of the git component's state: a row for each in its facts, its contents named
-`nested/NUMBER/…`, its notes beside those of the repository around them. These values may come from
-an imported bundle, so each is checked.
+`nested/NUMBER/…`, its notes beside those of the outer repository. These values may come from an
+imported bundle, so each is checked.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _MOST_STAGED = 20
 
 @dataclass(frozen=True, slots=True)
 class NestedRow:
-    """One repository; `state` is None where `failure` says why it was not captured."""
+    """One repository; `state` is None if `failure` says why it was not captured."""
 
     number: int
     path: bytes
@@ -61,7 +62,7 @@ def has_nested(state: ComponentState | None) -> bool:
 
 
 def rows_of(state: ComponentState) -> list[NestedRow]:
-    """`ComponentProblem` when this is nothing that a capture would have made."""
+    """`ComponentProblem` if no capture could have made this."""
     try:
         return list(_rows(state))
     except (LookupError, TypeError, ValueError, AttributeError, HoldfastError) as error:
@@ -92,7 +93,7 @@ def _rows(state: ComponentState) -> Iterator[NestedRow]:
 
 
 def kept_in_nested(state: ComponentState) -> Iterator[tuple[str, bytes]]:
-    """What the state needs: the git directory, relative to the workspace, and the reference."""
+    """Git directories, relative to the workspace, with the references that the state needs."""
     for notes in state.notes.get(NESTED, {}).values():
         if "ref" in notes:
             yield notes[COMMON], from_text(notes["ref"])
@@ -108,7 +109,7 @@ def new_row(path: bytes, link: bytes | None, *, linked: bool) -> dict[str, Any]:
 
 
 def facts_of(captured: Captured) -> dict[str, Any]:
-    """The recorded facts of a nested one: the index has all that is staged."""
+    """The recorded facts of a nested repository, without staged paths: the index has them."""
     return captured.facts | {"staged": captured.facts["staged"][:_MOST_STAGED]}
 
 
@@ -142,13 +143,13 @@ _LINK = b"gitdir: "
 
 
 class NotCaptured(Exception):
-    """A repository whose git state is left alone, and why."""
+    """A repository whose git state is left alone, with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """`link` is where its `.git` file leads, as it says; None for a repository that is whole in its
-    place. Not `linked`: the file is gone, and the directory it led to is still there."""
+    """`link` is the content of its `.git` file; None if `.git` is a directory. Not `linked`: the
+    file is gone, but the directory it named still exists."""
 
     path: bytes
     repository: Repository
@@ -157,7 +158,7 @@ class Nested:
 
 
 class Places:
-    """The repositories inside one workspace; `around` is the one that it belongs to itself."""
+    """The repositories inside one workspace; `around` is the one that contains the workspace."""
 
     def __init__(
         self,
@@ -177,8 +178,8 @@ class Places:
         return os.path.join(self._workspace, path)
 
     def locate(self, path: bytes, link: bytes | None = None) -> Nested | None:
-        """None when there is none. With `link`, which a checkpoint remembers, one whose `.git` file
-        is gone is found as well. `NotCaptured` for one that does not belong here."""
+        """None if there is none. With `link`, which a checkpoint recorded, one whose `.git` file is
+        gone is found as well. `NotCaptured` if it does not belong here."""
         top = self.top(path)
         if os.path.realpath(top) != os.path.join(os.path.realpath(self._workspace), path):
             raise NotCaptured("it is reached through a link")
@@ -190,7 +191,7 @@ class Places:
         return None if link is None else self._unlinked(path, link)
 
     def take(self, nested: Nested) -> None:
-        """Each repository once: two places may share what they keep alive."""
+        """Each repository once: two places may share the objects that they keep alive."""
         common = os.path.realpath(nested.repository.common_dir)
         if common in self._taken:
             raise NotCaptured("it is another worktree of a repository that is already saved")
@@ -214,7 +215,7 @@ class Places:
         return any(real != allowed and is_within(real, allowed) for allowed in self._allowed)
 
     def is_kept(self, path: bytes, link: bytes) -> bool:
-        """Whether the repository that a `.git` file led to is there, whatever leads to it now."""
+        """Whether the repository that a `.git` file named exists, even if nothing names it now."""
         git_dir = os.path.normpath(os.path.join(self.top(path), link))
         return self.is_inside(git_dir) and os.path.isdir(os.path.join(git_dir, b"objects"))
 
@@ -227,14 +228,14 @@ class Places:
         try:
             named = git.run("config", "--file", config, "--get", "core.worktree").rstrip(b"\n")
         except GitFailed:
-            return None  # it does not say where it belongs
+            return None  # it does not name its working tree
         if os.path.realpath(os.path.join(git_dir, named)) != os.path.realpath(self.top(path)):
             return None
         return Nested(path, git.repository, link, linked=False)
 
 
 def read_link(top: bytes) -> bytes | None:
-    """Where the `.git` file says that it leads; None when it is no such file."""
+    """The directory that the `.git` file names; None if there is no such file."""
     try:
         text = read_small(os.path.join(top, b".git"), _LINK_BYTES)
     except TooLarge:
@@ -247,7 +248,7 @@ def link_text(link: bytes) -> bytes:
 
 
 def git_at(git_dir: bytes, environment: Mapping[str, str], timeout_s: float) -> Git:
-    """Git on a repository that no working tree leads to."""
+    """Git in a repository without a working tree."""
     variables = {"GIT_DIR": git_dir, "GIT_WORK_TREE": git_dir}
     return GitWith(Repository(git_dir, git_dir, git_dir), environment, timeout_s, variables)
 
@@ -255,8 +256,8 @@ def git_at(git_dir: bytes, environment: Mapping[str, str], timeout_s: float) -> 
 def owned_in_nested(
     workspace: Path, noted: NestedRepositories, environment: Mapping[str, str], owner: str
 ) -> dict[str, list[bytes]]:
-    """Git directories, relative to the workspace, with the references that this store has made in
-    each; one that is gone has none."""
+    """Git directories, relative to the workspace, with the references that this store created in
+    each; none for a missing one."""
     known = noted.load()
     if not known:
         return {}

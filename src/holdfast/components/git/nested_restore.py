@@ -1,8 +1,8 @@
 """Restores repositories inside the workspace, each independently.
 
-    exact   HEAD, branch, index and operation of each as they were; a submodule whose `.git` file is
-            gone gets it again
-    others  they are left alone, and that is said where they are not as they were
+    exact   HEAD, branch, index and operation of each as they were; a submodule's missing `.git`
+            file is recreated
+    others  they are left alone, and differences are reported
 
 Guarantees: a repository that is gone with its commits is reported and skipped. One that cannot be
 restored fails the whole restore. A repository that did not exist then is left alone. All steps can
@@ -39,7 +39,7 @@ _LINK_MODE = 0o644
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One repository that is there, with what it shall become."""
+    """An existing repository, and its wanted state."""
 
     row: NestedRow
     nested: Nested
@@ -113,7 +113,7 @@ class NestedRestore:
         return wrong
 
     def _steps(self) -> tuple[list[_Step], list[str]]:
-        """What can be restored, and why the others cannot."""
+        """The repositories that can be restored, and why the others cannot."""
         steps: list[_Step] = []
         left: list[str] = []
         for row in self._rows:
@@ -164,7 +164,7 @@ class NestedRestore:
         )
 
     def _unlink(self, step: _Step, top: bytes) -> None:
-        """What a restore made goes with its undo: the file, and the directory if it is empty."""
+        """Undo a `.git` file that a restore created, and its directory if that is empty."""
         if read_link(top) == step.row.link:
             os.unlink(os.path.join(top, b".git"))
             with contextlib.suppress(OSError):

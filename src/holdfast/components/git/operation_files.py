@@ -42,15 +42,15 @@ _NAME = re.compile(rb"[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,200}\Z")
 _COMMIT = re.compile(rb"(?<![0-9a-f])(?:[0-9a-f]{40}|[0-9a-f]{64})(?![0-9a-f])")
 
 Files: TypeAlias = dict[bytes, tuple[int, bytes]]
-"""Path below the git directory to mode and content."""
+"""Path below the git directory, with mode and content."""
 
 
 class TooMuch(Exception):
-    """More than any operation of git leaves; it is not captured."""
+    """More files than any git operation leaves; they are not captured."""
 
 
 def present_paths(repository: Repository, names: Iterable[bytes]) -> Iterator[bytes]:
-    """The files there are, in order; `names` are those of the git directory itself."""
+    """The existing files, in order; `names` are the entries of the git directory itself."""
     known = set(names)
     yield from (name for name in FILES if name in known)
     for directory in DIRECTORIES:
@@ -92,7 +92,7 @@ def read_files(repository: Repository, paths: Iterable[bytes]) -> Files:
 
 
 def operation_name(paths: Iterable[bytes]) -> str | None:
-    """What is under way, in a word or two; None when nothing is."""
+    """The operation in progress, in a word or two; None if there is none."""
     known = list(paths)
     for sign, meaning in _MEANINGS:
         if any(path.startswith(sign) for path in known):
@@ -101,7 +101,7 @@ def operation_name(paths: Iterable[bytes]) -> str | None:
 
 
 def named_objects(files: Files) -> set[str]:
-    """Everything in these files that looks like the name of an object."""
+    """Everything in these files that looks like an object name."""
     return {
         oid.decode()
         for path, (_, data) in files.items()
@@ -116,7 +116,7 @@ def encode_files(files: Files) -> bytes:
 
 
 def decode_files(data: bytes) -> Files:
-    """`ValueError` for anything but files of the kind that git itself leaves there."""
+    """`ValueError` unless all are files that git itself creates."""
     files: Files = {}
     for text, mode, content in json.loads(data):
         path = from_text(text)
@@ -134,7 +134,7 @@ def _is_ours(path: bytes) -> bool:
 
 
 def put_files(repository: Repository, files: Mapping[bytes, tuple[int, bytes]]) -> None:
-    """Let exactly these be there. Called again after a crash it does the rest."""
+    """Write exactly these files, and remove others. Can be repeated after a crash."""
     import shutil  # late: no save needs it
 
     present = set(present_paths(repository, os.listdir(repository.git_dir)))

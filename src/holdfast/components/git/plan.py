@@ -1,15 +1,15 @@
 """What a restore of git state would do, as data; used for the preview and for the restore.
 
     exact   HEAD, the branches that the checkpoint knows, the index and the files of an operation
-            become what they were
-    branch  a new branch is made at HEAD's old commit, HEAD goes to it; index as it was; no other
-            branch moves
-    revert  one new commit on top of HEAD's current commit, with the content of its commit then;
-            index as it was; no commit leaves any branch
+            are restored
+    branch  a new branch is created at HEAD's old commit, and HEAD is set to it; the index is
+            restored; no other branch moves
+    revert  one new commit on top of HEAD's current commit, with the content of its old commit; the
+            index is restored; no commit is removed from any branch
     refs    HEAD and index stay
 
-Each with the other branches, tags and stash entries that were chosen (`reference_choice`). Nothing
-else of the repository is ever touched.
+Each with the selected other branches, tags and stash entries (`reference_choice`). Nothing else in
+the repository is touched.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A branch from one commit to another; None where it does not exist."""
+    """A branch from one commit to another; None if it does not exist."""
 
     ref: bytes
     old: str | None
@@ -62,8 +62,8 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class GitPlan:
-    """`head` is the new HEAD. With `revert_to` a commit with the content of that one is made first,
-    and `head` is the current HEAD."""
+    """`head` is the new HEAD. With `revert_to`, a commit with the content of that one is made
+    first, and `head` is the current HEAD."""
 
     head: Head
     moves: tuple[Move, ...]
@@ -145,7 +145,7 @@ def _with_choice(git: Git, plan: GitPlan, choice: ReferenceChoice, request: Rest
 
 
 def _name_clashes(now: Mapping[bytes, str], moves: Sequence[Move]) -> list[str]:
-    """A reference cannot be where others have a directory, nor below another."""
+    """A reference cannot have the name of another one's directory, or be below another."""
     staying = now.keys() - {move.ref for move in moves if move.new is None}
     above = {ref[:at] for ref in staying for at in _slashes(ref)}
     found = []
@@ -181,14 +181,14 @@ def _moves(present: RepositoryStatus, wanted: Mapping[bytes, str | None]) -> tup
 
 
 def _differs(git: Git, one: str | None, other: str | None) -> bool:
-    """Whether two commits hold different content; no commit holds nothing."""
+    """Whether two commits have different content; None means no content."""
     if one == other or (one is None and other is None):
         return False
     return tree_of(git, one) != tree_of(git, other)
 
 
 def tree_of(git: Git, commit: str | None, *, write: bool = False) -> str:
-    """The content of a commit; that of none is an empty tree, which may have to be made."""
+    """The tree of a commit; for None an empty tree, which may have to be created."""
     if commit is None:
         made = ("-w",) if write else ()
         return git.run("hash-object", "-t", "tree", *made, "--stdin").strip().decode()
@@ -230,7 +230,7 @@ def _obstacles(git: Git, present: RepositoryStatus, target: GitState, plan: GitP
 
 
 def _main_worktree_ref(git: Git) -> bytes | None:
-    """The branch of the main worktree, seen from a linked one; a bare repository has none."""
+    """The main worktree's branch, for a linked worktree; None for a bare repository."""
     repository = git.repository
     if repository.git_dir == repository.common_dir:
         return None
@@ -241,7 +241,7 @@ def _main_worktree_ref(git: Git) -> bytes | None:
 
 
 def describe(git: Git, present: RepositoryStatus, target: GitState, plan: GitPlan) -> list[str]:
-    """What the plan does, one line each; commits that leave a branch are named."""
+    """The plan's effects, one line each; lists the commits that leave a branch."""
     lines: list[str] = []
     for move in plan.moves:
         is_new = move.ref == plan.head.ref != target.head.ref
@@ -270,7 +270,7 @@ def describe(git: Git, present: RepositoryStatus, target: GitState, plan: GitPla
 def other_differences(
     present: RepositoryStatus, request: RestoreOf, plan: GitPlan, known: list[str]
 ) -> list[str]:
-    """What else would change, when that is not plain from what is known to."""
+    """Other changes, unless they follow from the known ones."""
     lines: list[str] = []
     if not plan.moves_head:
         return lines
@@ -325,17 +325,17 @@ def _describe_stash(git: Git, plan: GitPlan) -> list[str]:
 
 
 def _target_words(value: str) -> str:
-    """A commit, or the branch that another one is a link to."""
+    """A commit, or the branch that a symbolic one points to."""
     return short_name(value.removeprefix(LINK).encode()) if value.startswith(LINK) else value[:10]
 
 
 def _leaving_commits(git: Git, move: Move) -> list[str]:
-    """Commits that the branch has now and will not have, newest first."""
+    """Commits that the branch has now and will lose, newest first."""
     if move.old is None:
         return []
     exclude = [] if move.new is None else [f"^{move.new}"]
     if move.new is None:
-        # All references but the one that goes, and Holdfast's own; `--all` would count HEAD too.
+        # All references except the removed one and Holdfast's own; `--all` would include HEAD.
         unwanted = [f"--exclude={to_text(ref)}" for ref in (move.ref, KEPT_PREFIX + b"*")]
         exclude = ["--not", *unwanted, "--glob=refs/*"]
     raw = git.run(

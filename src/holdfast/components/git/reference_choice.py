@@ -1,13 +1,13 @@
 """Branches, tags and stash entries that were deleted or moved since a checkpoint, and the choice of
 those to restore.
 
-Chosen by name (`idea`, `heads/idea`, `tags/v1`, `refs/heads/idea`), by pattern (`wip/*`), as
-`stash` or `stash@{1}`, or as `all`. HEAD's branch is not among them, because it is restored with
-HEAD. Nor is, for `all` and patterns, one that is checked out in another worktree. References that
-are newer than the checkpoint stay.
+Selected by name (`idea`, `heads/idea`, `tags/v1`, `refs/heads/idea`), by pattern (`wip/*`), as
+`stash` or `stash@{1}`, or as `all`. HEAD's branch is excluded, because it is restored with HEAD.
+`all` and patterns also exclude branches checked out in another worktree. References that are newer
+than the checkpoint stay.
 
-The replaced references are noted in the state that is saved first. Undo restores exactly these, and
-removes the added ones.
+The safety checkpoint records the replaced references. Undo restores exactly these, and removes the
+added ones.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ _PATTERN = frozenset("*?[")
 
 @dataclass(frozen=True, slots=True)
 class ChangedReferences:
-    """References that are not as they were, with what they were; `now` has every one there is.
-    `stash` are entries that are gone, of those there were `then`, oldest first."""
+    """References that changed, with their old values; `now` has all current ones. `stash` are
+    missing entries out of those that existed `then`, oldest first."""
 
     references: dict[bytes, str]
     known: Mapping[bytes, str | None]
@@ -69,8 +69,8 @@ class ChangedReferences:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceChoice:
-    """The wanted values of references, None for one that must not exist; what the stash shall hold,
-    None when it stays; and names that nothing has."""
+    """The wanted values of references, None for one that must not exist; the wanted stash entries,
+    None if the stash stays; and unknown names."""
 
     wanted: dict[bytes, str | None] = field(default_factory=dict)
     stash: list[StashEntry] | None = None
@@ -80,7 +80,7 @@ class ReferenceChoice:
 def differing(
     repository: Repository, head: Head, mode: str, state: ComponentState, contents: ContentSource
 ) -> ChangedReferences:
-    """`ComponentProblem` for lists that no capture would have made."""
+    """`ComponentProblem` for lists that no capture could have made."""
     try:
         then = _list(state, contents, BRANCHES) | _list(state, contents, TAGS_CONTENT)
         log = b"".join(contents.read(STASH)) if state.content(STASH) is not None else b""
@@ -107,7 +107,7 @@ def _list(state: ComponentState, contents: ContentSource, name: str) -> dict[byt
 
 
 def _with_head(head: Head, way: str, state: ComponentState) -> set[bytes]:
-    """Branches that come back with HEAD, or that it goes on standing on."""
+    """Branches that are restored with HEAD, or that HEAD stays on."""
     if way == EXACT:
         return set(decode_state(state).refs)
     if way == BRANCH:
@@ -173,12 +173,12 @@ def _entries(name: str, found: ChangedReferences) -> Iterator[str]:
 
 
 def _is_known(name: str, found: ChangedReferences) -> bool:
-    """Whether it names something that is as it was."""
+    """Whether it names an unchanged reference."""
     return name in (ALL, STASH_NAME) or any(_fits(name, ref) for ref in found.known)
 
 
 def _fits(name: str, ref: bytes) -> bool:
-    """As a name or as a pattern: a reference may have `[` in its name."""
+    """By name or by pattern, because a reference may contain `[`."""
     return any(text == name or fnmatchcase(text, name) for text in _names(ref))
 
 
@@ -196,13 +196,13 @@ def kind_of(ref: bytes) -> str:
 
 
 def replaced_by(repository: Repository, head: Head, intended: Intended) -> bytes:
-    """What the restore is about to replace, as it is now; nothing when that is nothing."""
+    """The current values of the references that the restore will replace; empty if none."""
     if intended.contents is None:
         return b""
     try:
         choice = choose(repository, head, intended.mode, intended.state, intended.contents)
     except ComponentProblem:
-        return b""  # the restore itself will say so
+        return b""  # the restore itself will report it
     if not choice.wanted and choice.stash is None:
         return b""
     every = read_all(repository)

@@ -3,11 +3,10 @@
 Packed references are searched, not parsed: a repository may have a hundred thousand. A repository
 with another ref format is recognised, and never treated as empty.
 
-All of them are read in one go: packed references by one search through the file, then loose ones,
-which count instead. A list of them has a line for each: the value of the reference, a blank, its
-name. That is a commit, the tag object of an annotated tag, `ref:NAME` for a branch that is a link
-to another, or `-` for one that does not exist. A reference that git would not have written is left
-out, as git ignores it.
+All are read in one pass: packed references by one search through the file, then loose ones, which
+override them. An encoded list has one line per reference: its value, a space, its name. The value
+is a commit, the tag object of an annotated tag, `ref:NAME` for a symbolic branch, or `-` for one
+that does not exist. A reference that git would not have written is left out, as git ignores it.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ LEAVE_GIT_OUT = """holdfast config set components '["agents", "postgres", "exter
 
 
 class OtherReferences(ComponentProblem):
-    """The repository does not keep its references as files."""
+    """The repository does not store its references as files."""
 
     def __init__(self, how: str) -> None:
         super().__init__(
@@ -44,13 +43,13 @@ class OtherReferences(ComponentProblem):
 
 
 class BrokenReference(Exception):
-    """HEAD or a branch holds something that git would not have written."""
+    """HEAD or a branch has content that git would not have written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """HEAD: its branch and commit. `ref` is None when it is detached, `commit` when the branch is
-    unborn; `holder` is the reference that holds the commit, when a branch is a link to another."""
+    """HEAD: its branch and commit. `ref` is None if it is detached, `commit` if the branch is
+    unborn; `holder` is the reference with the commit, if the branch is symbolic."""
 
     ref: bytes | None
     commit: str | None
@@ -58,7 +57,7 @@ class Head:
 
 
 def is_branch_name(ref: bytes) -> bool:
-    """Whether this is a valid branch of the user: the rules of `git check-ref-format`."""
+    """Whether this is a valid user branch, by the rules of `git check-ref-format`."""
     return _is_name(ref, b"refs/heads/")
 
 
@@ -79,7 +78,7 @@ def _is_name(ref: bytes, prefix: bytes) -> bool:
 
 
 def require_file_references(repository: Repository) -> None:
-    """`OtherReferences` when the config says that they are no files."""
+    """`OtherReferences` if the config says that they are not files."""
     try:
         config = read_small(repository.shared(b"config"), _CONFIG_BYTES) or b""
     except TooLarge:
@@ -107,7 +106,7 @@ def read_head(repository: Repository) -> Head:
 
 
 def read_reference(repository: Repository, ref: bytes) -> str | None:
-    """The value of a reference; None when there is none."""
+    """The value of a reference, or None."""
     return _resolve(repository, ref)[1]
 
 
@@ -125,7 +124,7 @@ def _resolve(repository: Repository, ref: bytes) -> tuple[bytes, str | None]:
 
 
 def _place(repository: Repository, ref: bytes) -> bytes:
-    """Some references belong to one worktree, the others to all."""
+    """Some references belong to one worktree, others are shared."""
     own = ref.startswith((b"refs/bisect/", b"refs/worktree/", b"refs/rewritten/"))
     return repository.own(ref) if own else repository.shared(ref)
 
@@ -139,7 +138,7 @@ def _packed(repository: Repository, ref: bytes) -> str | None:
 
 
 def packed_under(repository: Repository, prefix: bytes) -> list[bytes]:
-    """Packed references that begin with this."""
+    """Packed references with this prefix."""
     packed = read_whole(repository.shared(b"packed-refs"))
     return re.findall(rb"^[0-9a-f]+ (" + re.escape(prefix) + rb"[^\n]+)$", packed, re.MULTILINE)
 
@@ -160,7 +159,7 @@ def _oid(text: bytes, ref: bytes) -> str:
 
 
 def _quoted(name: bytes) -> str:
-    """On one line and short, whatever a damaged file holds."""
+    """On one line and short, whatever a damaged file contains."""
     return repr(to_text(name))[:80]
 
 
@@ -172,14 +171,14 @@ _MOST_LISTED = 1_000_000
 
 
 class AllReferences(NamedTuple):
-    """Full name to value."""
+    """Full names with their values."""
 
     branches: dict[bytes, str]
     tags: dict[bytes, str]
 
 
 def read_all(repository: Repository) -> AllReferences:
-    """No process is started."""
+    """Starts no process."""
     packed = _PACKED.findall(read_whole(repository.shared(b"packed-refs")))
     found = {ref: oid.decode() for oid, ref in packed if OID.match(oid)}
     for directory, names in _loose(repository):
@@ -195,22 +194,22 @@ def read_all(repository: Repository) -> AllReferences:
 
 
 def loose_stamps(repository: Repository) -> Iterator[tuple[bytes, tuple[os.stat_result, ...]]]:
-    """What changes whenever a branch or tag does that is a file of its own, in an order that is the
-    same for the same references. Git replaces such a file and never edits it; so where there are
-    many, their names and the times of their directory have to do."""
+    """Stat results that change whenever a loose branch or tag does, in a stable order. Git replaces
+    such a file and never edits it. So if there are many, their names and the times of their
+    directory are enough."""
     for directory, names in _loose(repository):
         looked_at = names if len(names) <= _FEW else [b""]
         for name in looked_at:
             try:
                 yield directory + name, (os.lstat(repository.shared(directory + name)),)
             except OSError:
-                yield directory + name, ()  # git has just removed it
+                yield directory + name, ()  # just removed by git
         if looked_at is not names:
             yield b"\n".join(names), ()
 
 
 def _loose(repository: Repository) -> Iterator[tuple[bytes, list[bytes]]]:
-    """Each directory of loose references, with a slash, and the names of the files there."""
+    """Each directory of loose references, with a slash, and its file names."""
     pending = [HEADS, TAGS]
     while pending:
         directory = pending.pop()
@@ -245,7 +244,7 @@ def encode_list(references: Mapping[bytes, str | None]) -> bytes:
 
 
 def decode_list(data: bytes) -> dict[bytes, str | None]:
-    """`ValueError` for anything that a capture would not have made."""
+    """`ValueError` unless a capture could have made it."""
     lines = data.split(b"\n")
     if lines.pop() or len(lines) > _MOST_LISTED:
         raise ValueError("a list of references is truncated")

@@ -1,16 +1,17 @@
 """A git repository on disk: finding it, and reading, writing and locking its small files.
 
 The repository is found as git finds it: the nearest `.git` from the workspace upwards, a directory
-or a file that leads to one (a linked worktree, a submodule). A repository above the workspace only
-counts when it belongs to the current user, because anyone may create `.git` in a shared directory.
+or a file that names one (a linked worktree, a submodule). A repository above the workspace counts
+only if it belongs to the current user, because anyone may create `.git` in a shared directory.
 
 Files are read and written directly, because starting a process costs more than all of them. No
 file is trusted: only regular files are read, never more than a limit, and a named pipe never
 blocks.
 
-A lock is taken as git takes it, on an index or a reference. The new content is written beside it
-and then linked to the name of the lock, such as `index.lock`. While both names exist the lock is
-Holdfast's, and the holder of the store may remove it after a crash. Git's own lock has one name.
+Locks on an index or a reference are taken as git does. The new content is written beside it and
+then linked to the name of the lock, such as `index.lock`. While both names exist, the lock is
+Holdfast's, and the holder of the store's lock may remove it after a crash. Git's own lock has one
+name.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ _READ_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class TooLarge(Exception):
-    """A file that is larger than any that git writes for this purpose."""
+    """A file larger than git ever writes for this purpose."""
 
 
 def read_small(path: bytes, limit_bytes: int) -> bytes | None:
-    """The content; None when there is no regular file. `TooLarge` beyond the limit."""
+    """The content; None if there is no regular file. `TooLarge` beyond the limit."""
     try:
         fd = os.open(path, _READ_FLAGS)
     except OSError:
@@ -53,7 +54,7 @@ def read_small(path: bytes, limit_bytes: int) -> bytes | None:
 
 @contextlib.contextmanager
 def opened(path: bytes) -> Iterator[int | None]:
-    """A handle on a regular file as it is now: git replaces files and never edits them."""
+    """A handle on the current regular file: git replaces files and never edits them."""
     try:
         fd = os.open(path, _READ_FLAGS)
     except FileNotFoundError:
@@ -66,13 +67,13 @@ def opened(path: bytes) -> Iterator[int | None]:
 
 
 def read_whole(path: bytes) -> bytes:
-    """A file that may be large; nothing when there is none."""
+    """A file that may be large; empty if there is none."""
     with opened(path) as fd:
         return b"" if fd is None else b"".join(blocks_of(fd))
 
 
 def replace_file(path: bytes, data: bytes, mode: int) -> None:
-    """Put a durable file in place, whole or not at all."""
+    """Write a file durably, completely or not at all."""
     temporary = path + b".holdfast"
     with contextlib.suppress(FileNotFoundError):
         os.unlink(temporary)
@@ -81,7 +82,7 @@ def replace_file(path: bytes, data: bytes, mode: int) -> None:
 
 
 def write_new(path: bytes, pieces: Iterator[bytes] | list[bytes], mode: int) -> None:
-    """A new durable file; `FileExistsError` when something is there."""
+    """A new durable file; `FileExistsError` if the name exists."""
     fd = os.open(path, NEW_FLAGS, mode)
     try:
         for piece in pieces:
@@ -105,8 +106,8 @@ _LINK_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """`git_dir` holds what belongs to this worktree (HEAD, index), `common_dir` what all share.
-    `ours` are branches that Holdfast writes itself: no part of the user's work."""
+    """`git_dir` has this worktree's own files (HEAD, index), `common_dir` the shared ones. `ours`
+    are branches that Holdfast itself writes: not the user's work."""
 
     top: bytes
     git_dir: bytes
@@ -120,13 +121,13 @@ class Repository:
         return os.path.join(self.common_dir, *names)
 
     def prefix(self, workspace: bytes) -> bytes:
-        """What leads from the top of the working tree to the workspace, with a slash if any."""
+        """The path from the top of the working tree to the workspace, with a slash if any."""
         below = os.path.relpath(workspace, self.top)
         return b"" if below == b"." else below + b"/"
 
 
 def find_repository(workspace: Path, *, ours: frozenset[bytes] = frozenset()) -> Repository | None:
-    """None when there is none. One that is broken is found as well, as long as it was one."""
+    """None if there is none. A broken one is found as well, if it was a repository once."""
     at = os.fsencode(workspace)
     inside = True
     while True:
@@ -147,7 +148,7 @@ def require_repository(workspace: Path, *, ours: frozenset[bytes] = frozenset())
 
 
 def repository_at(top: bytes) -> Repository | None:
-    """The one that is in this very directory."""
+    """The repository in this directory itself."""
     return _repository_at(top, inside=True)
 
 
@@ -166,14 +167,14 @@ def _repository_at(top: bytes, inside: bool) -> Repository | None:
     else:
         return None
     common = common_directory(git_dir)
-    # A directory of that name which never was a repository is none of our business.
+    # Ignore a directory of that name that never was a repository.
     if git_dir != link and not os.path.isdir(git_dir):
         return Repository(top, git_dir, git_dir)
     return Repository(top, git_dir, common) if os.path.isdir(common + b"/objects") else None
 
 
 def linked_directory(top: bytes) -> bytes | None:
-    """Where the file `.git` of a worktree or submodule leads."""
+    """The directory that the `.git` file of a worktree or submodule names."""
     text = read_small(os.path.join(top, b".git"), _LINK_BYTES)
     if text is None or not text.startswith(b"gitdir:"):
         return None
@@ -188,12 +189,12 @@ def common_directory(git_dir: bytes) -> bytes:
 
 
 def own_copy(repository: Repository, owner: str) -> bytes:
-    """The second name of a lock that this store has taken."""
+    """The second name of a lock that this store holds."""
     return repository.own(b"index.holdfast-" + owner.encode())
 
 
 def take_lock(repository: Repository, owner: str, pieces: Iterator[bytes], mode: int) -> None:
-    """Let `index.lock` hold these bytes, durable; `ComponentProblem` when another process has
+    """Take `index.lock` with these bytes, durably; `ComponentProblem` if another process has
     it."""
     take_lock_at(repository.own(b"index.lock"), own_copy(repository, owner), pieces, mode)
 
@@ -217,7 +218,7 @@ def take_lock_at(lock: bytes, copy: bytes, pieces: Iterable[bytes], mode: int) -
 
 
 def remove_own_lock(repository: Repository, owner: str) -> None:
-    """Take away what a restore that was cut off left; called by the holder of the store only."""
+    """Remove the lock of an interrupted restore; called only with the store's lock held."""
     remove_own_lock_at(repository.own(b"index.lock"), own_copy(repository, owner))
 
 

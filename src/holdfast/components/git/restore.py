@@ -1,12 +1,11 @@
-"""Restore of a repository's state, by git's own rules for changing it.
+"""Restores a repository's state, by git's own rules for changing it.
 
-    lock the index → write the new one → tag objects that are gone → move references in one
+    lock the index → write the new one → recreate missing tag objects → move references in one
     transaction (each only if it is still where the plan saw it) → HEAD → remove references
     → index in place → files of an operation → the stash
 
-Guarantees: every step can be repeated, so that a crash is followed by doing it again. While the
-index is locked no other git changes it. Removed references were captured before: undo restores
-them.
+Guarantees: every step can be repeated, also after a crash. While the index is locked, no other git
+changes it. Removed references were captured before, so undo restores them.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ _FALLBACK = ("user.name=Holdfast", "user.email=holdfast@localhost")
 
 
 def present_status(git: Git, request: RestoreOf) -> RepositoryStatus:
-    """The repository as it is, with every branch that the restore may move."""
+    """The current status, with every branch that the restore may move."""
     remove_own_lock(git.repository, request.owner)
     remove_own_stash_lock(git.repository, request.owner)
     intended = Intended(request.target, request.mode, request.label, request.contents)
@@ -74,7 +73,7 @@ def present_status(git: Git, request: RestoreOf) -> RepositoryStatus:
 
 
 def restore(git: Git, request: RestoreOf) -> None:
-    """`ComponentProblem` when it cannot be done; some of it may be done then."""
+    """`ComponentProblem` if it fails; it may be partly done then."""
     target = decode_state(request.target)
     _require_own_repository(git)
     present = present_status(git, request)
@@ -121,7 +120,7 @@ def _restore_head(
 
 
 def _require_own_repository(git: Git) -> None:
-    """That git works on the repository that was looked at, and on no other."""
+    """Require that git uses the expected repository, and no other."""
     seen = git.run("rev-parse", "--absolute-git-dir").rstrip(b"\n")
     if not os.path.samefile(seen, git.repository.git_dir):
         raise GitFailed(f"git uses {os.fsdecode(seen)} instead", "see: git fsck")
@@ -129,7 +128,7 @@ def _require_own_repository(git: Git) -> None:
 
 @contextmanager
 def _locked_index(git: Git, target: GitState, request: RestoreOf) -> Iterator[Callable[[], None]]:
-    """The lock that git itself takes, holding the new index; released whatever happens."""
+    """The index lock as git takes it, with the new index in it; always released."""
     repository = git.repository
     index, lock = repository.own(b"index"), repository.own(b"index.lock")
     pieces = request.contents.read(INDEX) if target.has_index else iter(())
@@ -156,7 +155,7 @@ def _locked_index(git: Git, target: GitState, request: RestoreOf) -> Iterator[Ca
 
 
 def _with_commit(git: Git, plan: GitPlan, request: RestoreOf) -> GitPlan:
-    """The plan with the commit that reverts the content, made now."""
+    """The plan with the commit that reverts the content, which is made here."""
     tree = tree_of(git, plan.revert_to, write=True)
     parents = [] if plan.head.commit is None else ["-p", plan.head.commit]
     text = f"Restore {request.title}\n\nHoldfast-Id: {request.label}\n".encode()
@@ -175,8 +174,8 @@ def _with_commit(git: Git, plan: GitPlan, request: RestoreOf) -> GitPlan:
 
 
 def _move(git: Git, moves: list[Move], message: str) -> None:
-    """All references or none; each only if it is still where it was seen. One that is a link to
-    another has no commit of its own, and comes after the others."""
+    """All references or none; each only if it is unchanged. Symbolic ones have no commit of their
+    own, and come after the others."""
     links = [move for move in moves if LINK in f"{move.old} {move.new}"]
     plain = [move for move in moves if move not in links]
     if plain:
@@ -209,7 +208,7 @@ def _set_head(git: Git, present: Head, plan: GitPlan, message: str) -> None:
 
 
 def verify(git: Git, request: RestoreOf) -> list[str]:
-    """What is not as it should be, after a restore in the mode `exact`."""
+    """The differences from the checkpoint after a restore in mode `exact`."""
     target = decode_state(request.target)
     present = read_status(git.repository, now_ns=request.now_ns, refs=tuple(target.refs))
     way, _ = way_of(request.mode)
@@ -282,8 +281,8 @@ def preview(git: Git, request: RestoreOf) -> ComponentPreview:
 
 
 def _offered(git: Git, present: RepositoryStatus, request: RestoreOf) -> Iterator[tuple[str, str]]:
-    """Other references that have changed and that the user has not asked for: the name to ask with,
-    and a line."""
+    """Other changed references that were not selected: the name to select each with, and a
+    line."""
     found = differing(git.repository, present.head, request.mode, request.target, request.contents)
     choice = choose(git.repository, present.head, request.mode, request.target, request.contents)
     for ref in found.references:

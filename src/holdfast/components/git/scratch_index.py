@@ -1,10 +1,10 @@
 """A scratch copy of the index and of some files, from which a commit is built.
 
-    index of the user → scratch index with the content of HEAD → files of a checkpoint written
-    beside it → git adds them with its own rules (ignores, filters, line ends, modes)
+    the user's index → scratch index with HEAD's content → write a checkpoint's files beside it
+    → git adds them by its own rules (ignores, filters, line ends, modes)
 
-Guarantee: the user's index and files are not changed. With `quarantine` not even an object is added
-to the repository. Everything is gone at the end.
+Guarantee: the user's index and files are not changed. With `quarantine`, not even an object is
+added to the repository. Everything is removed at the end.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FILE_MODE, _EXECUTABLE_MODE, _INDEX_MODE = 0o600, 0o700, 0o644
 
 
 class GitWith(Git):
-    """Git with variables that lead it to another index, working tree or repository."""
+    """Git with variables for another index, working tree or repository."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class GitWith(Git):
 
 
 class Scratch:
-    """Made by `scratch`; `index` is the scratch index, which other programs may be given."""
+    """Created by `scratch`; `index` is the scratch index, which may be passed to other programs."""
 
     def __init__(
         self,
@@ -80,20 +80,20 @@ class Scratch:
         )
 
     def begin(self, head: str | None) -> None:
-        """Let the scratch index hold what HEAD holds."""
+        """Set the scratch index to HEAD's content."""
         if head is None:
             self.git.run("read-tree", "--empty")
             return
         with opened(self._repository.own(b"index")) as fd:
             if fd is not None:
                 write_new(self.index, blocks_of(fd), _FILE_MODE)
-        # With the old index at hand git keeps what it remembers about files that are the same.
+        # With the old index present, git keeps the stat data of unchanged files.
         self.git.run("read-tree", "--reset", head)
 
     def write_files(
         self, prefix: bytes, changes: Sequence[PathChange], read: ContentReader
     ) -> None:
-        """Put content into the scratch tree; what is there already stays."""
+        """Write content to the scratch tree; existing files stay."""
         for change in changes:
             path = os.path.join(self._tree, prefix + change.path)
             if change.content is None or os.path.lexists(path):
@@ -109,7 +109,7 @@ class Scratch:
                     file.write(piece)
 
     def copy_file(self, path: bytes, source: bytes) -> None:
-        """Put a small file of the working tree into the scratch tree, if there is one."""
+        """Copy a small file of the working tree to the scratch tree, if it exists."""
         target = os.path.join(self._tree, path)
         with opened(source) as fd:
             if fd is not None and not os.path.lexists(target):
@@ -117,7 +117,7 @@ class Scratch:
                 write_new(target, blocks_of(fd), _FILE_MODE)
 
     def ignored(self) -> set[bytes]:
-        """Files of the scratch tree that git ignores by the rules there."""
+        """Files in the scratch tree that git ignores by the rules there."""
         options = ("--others", "--ignored", "--exclude-standard", "-z")
         return set(self._on_tree.run("ls-files", *options).split(b"\0")) - {b""}
 
@@ -126,13 +126,13 @@ class Scratch:
             self.git.run("update-index", "-z", "--force-remove", "--stdin", given=_joined(paths))
 
     def add(self, paths: Sequence[bytes]) -> None:
-        """Git reads them from the scratch tree, with the filters of the user."""
+        """Git reads them from the scratch tree, with the user's filters."""
         if paths:
             options = ("--add", "--replace", "-z", "--stdin")
             self._on_tree.run("update-index", *options, given=_joined(paths))
 
     def put(self, rows: Sequence[TreeRow]) -> None:
-        """Let the scratch index hold these, whatever it held there."""
+        """Set these entries in the scratch index, whatever it had there."""
         if rows:
             lines = b"".join(
                 b"%b %b\t%b\0" % (b"0" if row.mode == ABSENT_MODE else row.mode, row.oid, row.path)
@@ -141,26 +141,26 @@ class Scratch:
             self.git.run("update-index", "-z", "--index-info", given=lines)
 
     def differences(self, tree: str) -> list[TreeRow]:
-        """Where the scratch index differs from a tree."""
+        """Differences between the scratch index and a tree."""
         return staged_rows(self.git, tree)
 
     def known(self, paths: Sequence[bytes]) -> set[bytes]:
-        """Which of these the scratch index holds."""
+        """Which of these are in the scratch index."""
         wanted = set(paths)
         return wanted & set(self.git.run("ls-files", "-z").split(b"\0")) if wanted else set()
 
     def take(self, index: bytes) -> None:
-        """Begin with an index of the user's; nothing for none."""
+        """Start with one of the user's indexes; empty for none."""
         if index:
             write_new(self.index, [index], _FILE_MODE)
 
     def refresh(self) -> None:
-        """Let the scratch index remember the files of the user's working tree as they are."""
-        with contextlib.suppress(GitFailed):  # its status tells that some have changed
+        """Update the stat data in the scratch index from the user's working tree."""
+        with contextlib.suppress(GitFailed):  # its exit status says that some have changed
             self.git.run("update-index", "-q", "--refresh")
 
     def nested(self) -> set[bytes]:
-        """Paths of submodules that the scratch index knows."""
+        """Paths of submodules in the scratch index."""
         listed = self.git.run("ls-files", "--stage", "-z").split(b"\0")
         return {line.partition(b"\t")[2] for line in listed if line.startswith(GITLINK_MODE)}
 
@@ -185,7 +185,7 @@ def _joined(paths: Sequence[bytes]) -> bytes:
 
 
 class IndexLock:
-    """The lock that git itself takes before it changes the index; as a context."""
+    """Git's own lock for changing the index; use it as a context."""
 
     def __init__(self, repository: Repository) -> None:
         self._index = repository.own(b"index")
@@ -202,7 +202,7 @@ class IndexLock:
             ) from None
 
     def place(self, index: bytes) -> None:
-        """Put an index in place, with the times it has: git judges by them what to look at."""
+        """Put an index in place with its times, by which git decides which files to check."""
         assert self._fd is not None
         data, status = read_whole(index), os.stat(index)
         write_all(self._fd, data)

@@ -1,9 +1,8 @@
-"""Staged content: paths of the index that differ from a commit, and the file that a split index
-shares.
+"""Staged content: index paths that differ from a commit, and the shared file of a split index.
 
-A split index is two files: a small one, and one that it shares with earlier indexes and names. The
-name of the shared file is its checksum, so it never changes. Git deletes it when no index has
-needed it for a while, so a checkpoint holds both files and a restore puts a missing one back.
+A split index consists of a small file, and a shared one that it names. The name of the shared file
+is its checksum, so it never changes. Git deletes it when no index has used it for a while. So a
+checkpoint holds both files, and a restore recreates a missing one.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ _MOST_SUBMODULES = 2000
 
 
 class TreeRow(NamedTuple):
-    """One path that differs between two trees: mode and object afterwards, and the status letter.
-    A path that is gone has the mode 000000."""
+    """One path that differs between two trees: new mode and object, and the status letter. A
+    removed path has the mode 000000."""
 
     path: bytes
     mode: bytes
@@ -38,12 +37,12 @@ class TreeRow(NamedTuple):
 
 
 def staged_rows(git: Git, tree: str) -> list[TreeRow]:
-    """Where the index differs from a tree or a commit."""
+    """Differences between the index and a tree or commit."""
     return _differences(git, "diff-index", "--cached", tree)
 
 
 def tree_rows(git: Git, old: str, new: str) -> list[TreeRow]:
-    """Where a tree differs from another."""
+    """Differences between two trees."""
     return _differences(git, "diff-tree", "-r", old, new)
 
 
@@ -59,14 +58,14 @@ def _differences(git: Git, command: str, option: str, *trees: str) -> list[TreeR
 
 @dataclass(slots=True)
 class Staged:
-    """Status letter and path of each difference; `blobs` is content that no commit may have."""
+    """Status letter and path of each difference; `blobs` may be in no commit."""
 
     rows: list[tuple[str, bytes]] = field(default_factory=list)
     blobs: set[str] = field(default_factory=set)
 
 
 def read_staged(git: Git, commit: str | None) -> Staged:
-    """One process; another one when paths are in conflict. No file of the workspace is read."""
+    """One process; another one if paths are in conflict. No workspace file is read."""
     if commit is None:
         return _listed(git.run("ls-files", "--stage", "-z"))
     staged = Staged()
@@ -93,8 +92,8 @@ def _listed(listing: bytes) -> Staged:
 
 
 def read_submodules(repository: Repository, commit: str | None, index_fd: int) -> list[list[Any]]:
-    """Path, the commit that the index names, and the one that is checked out. `UnknownIndex` when
-    the index cannot be read."""
+    """Path, the commit in the index, and the checked-out commit. `UnknownIndex` if the index cannot
+    be read."""
     declared = os.path.exists(os.path.join(repository.top, b".gitmodules"))
     if not declared and not os.path.isdir(repository.shared(b"modules")):
         return []
@@ -110,7 +109,7 @@ _MODE = 0o644
 
 
 def shared_name(git: Git) -> str | None:
-    """The file that the index of the repository shares; None when it shares no other file."""
+    """The shared file of the repository's index; None if it is not split."""
     shown = os.fsdecode(git.run("rev-parse", "--shared-index-path").rstrip(b"\n"))
     if not shown:
         return None
@@ -121,7 +120,7 @@ def shared_name(git: Git) -> str | None:
 
 
 def place_shared(git: Git, request: RestoreOf) -> None:
-    """Let the file that the index of a checkpoint shares be there; durable with its directory."""
+    """Recreate the shared file of a checkpoint's index; durable with its directory."""
     name = named(request.target.facts)
     if name is None:
         return
@@ -130,7 +129,7 @@ def place_shared(git: Git, request: RestoreOf) -> None:
     if read_whole(place) != data:
         replace_file(place, data, _MODE)
     with contextlib.suppress(OSError):
-        os.utime(place)  # git drops the ones that nothing has used for long
+        os.utime(place)  # git deletes files that were not used for long
 
 
 def is_placed(git: Git, request: RestoreOf) -> bool:
@@ -139,7 +138,7 @@ def is_placed(git: Git, request: RestoreOf) -> bool:
 
 
 def named(facts: Any) -> str | None:
-    """What a checkpoint says; it may come from anywhere."""
+    """The name in a checkpoint's facts, which may come from anywhere."""
     name = facts.get("shared_index")
     if name is not None and not (isinstance(name, str) and _NAME.match(name)):
         raise ComponentProblem("the checkpoint's git data is unusable: its shared index")

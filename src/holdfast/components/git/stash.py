@@ -1,9 +1,9 @@
-"""The stash: entries are lines of a log beside one reference, which is the newest.
+"""The stash: entries are lines of a log beside one reference, which is the newest entry.
 
-    lock the reference, as git does → the log in one piece → the reference in its place
+    lock the reference, as git does → write the log at once → move the reference into place
 
-Guarantee: entries keep their order, message, author and time. Called again after a crash, it does
-the rest. Nothing waits for another git: an existing lock is reported.
+Guarantee: entries keep their order, message, author and time. Can be repeated after a crash. Does
+not wait for another git: an existing lock is reported.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MODE = 0o644
 
 
 class StashEntry(NamedTuple):
-    """`who` is the identity and time as git writes them."""
+    """`who` is the identity and time in git's format."""
 
     oid: str
     who: bytes
@@ -46,7 +46,7 @@ class StashEntry(NamedTuple):
 
 
 def read_stash_log(repository: Repository) -> bytes:
-    """The log as it is; nothing when there is no stash, or one that is no list."""
+    """The log as it is; empty if there is no stash, or if it is not a list."""
     if read_reference(repository, STASH_REF) is None:
         return b""
     try:
@@ -56,7 +56,7 @@ def read_stash_log(repository: Repository) -> bytes:
 
 
 def parse_log(log: bytes) -> list[StashEntry]:
-    """Entries, oldest first; lines that git would not have written are left out."""
+    """Entries, oldest first; without lines that git would not have written."""
     found = [match for line in log.split(b"\n") if (match := _LINE.match(line)) is not None]
     return [StashEntry(m[2].decode(), m[3], m[4] or b"") for m in found if OID.match(m[2])]
 
@@ -64,15 +64,15 @@ def parse_log(log: bytes) -> list[StashEntry]:
 def with_entries(
     now: Sequence[StashEntry], then: Sequence[StashEntry], chosen: Collection[str]
 ) -> list[StashEntry]:
-    """The entries there are, with the chosen ones of an earlier list in their old order. Entries
-    that are newer than that list stay on top."""
+    """The current entries, with the selected ones of an earlier list in their old order. Newer
+    entries stay on top."""
     there, known = {entry.oid for entry in now}, {entry.oid for entry in then}
     older = [entry for entry in then if entry.oid in there or entry.oid in chosen]
     return older + [entry for entry in now if entry.oid not in known]
 
 
 def put_entries(git: Git, owner: str, entries: Sequence[StashEntry]) -> None:
-    """Let the stash hold exactly these."""
+    """Set the stash to exactly these entries."""
     repository = git.repository
     ref, log = repository.shared(STASH_REF), repository.shared(LOG)
     lock, copy = _locks(repository, owner)
@@ -92,7 +92,7 @@ def put_entries(git: Git, owner: str, entries: Sequence[StashEntry]) -> None:
 
 
 def remove_own_stash_lock(repository: Repository, owner: str) -> None:
-    """Take away what a restore that was cut off left; called by the holder of the store only."""
+    """Remove the lock of an interrupted restore; called only with the store's lock held."""
     remove_own_lock_at(*_locks(repository, owner))
 
 

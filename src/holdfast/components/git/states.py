@@ -20,32 +20,31 @@ from holdfast.values.classes import dataclass
 
 BRANCH, REVERT, REFS = "branch", "revert", "refs"
 DIRTY = "dirty"
-"""The note: how many there are, and the first of them, by their paths in the workspace."""
+"""The note with the number of dirty files, and the first of their workspace paths."""
 
 INDEX, SHARED_INDEX, OPERATION = "index", "shared-index", "operation"
-"""Names of the contents: the index, byte for byte, the file that it shares with others if it is a
-split one, and the files of an operation under way."""
+"""Names of the contents: the index, byte for byte; the shared file of a split index; and the files
+of an operation in progress."""
 
 BRANCHES, TAGS, TAG_OBJECTS, STASH = "branches", "tags", "tag-objects", "stash"
-"""Every branch and tag with its value, the tag objects of those that have one, and the log of the
-stash."""
+"""Every branch and tag with its value; the tag objects of annotated tags; and the stash log."""
 
 REPLACED = "replaced"
-"""What branches, tags and stash were that a restore was about to bring back: its undo puts just
-these back."""
+"""The branches, tags and stash before a restore replaced some of them: its undo restores only
+these."""
 
 
 def way_of(mode: str) -> tuple[str, tuple[str, ...]]:
-    """How HEAD and index come back, and the names of other references to bring back. No name of a
-    reference holds a blank."""
+    """How HEAD and index are restored, and the names of other references to restore. Reference
+    names contain no spaces."""
     word, _, names = mode.partition(":")
     return word, tuple(names.split())
 
 
 @dataclass(frozen=True, slots=True)
 class GitState:
-    """`refs` are branches with their values: that of HEAD, and others that a restore was about to
-    move; None for one that does not exist."""
+    """`refs` are branches with their values: HEAD's, and others that a restore was about to move;
+    None for one that does not exist."""
 
     head: Head
     refs: Mapping[bytes, str | None]
@@ -55,7 +54,7 @@ class GitState:
 
 
 def decode_state(state: ComponentState) -> GitState:
-    """`ComponentProblem` when this is nothing that a capture would have made."""
+    """`ComponentProblem` if no capture could have made this."""
     try:
         return _decode(state.facts, state.notes)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -82,7 +81,7 @@ def checked_branch(text: str) -> bytes:
 
 
 def checked_oid(text: str) -> str:
-    """`ValueError` unless this is the name of an object."""
+    """`ValueError` unless this is an object name."""
     if not OID.match(text.encode()):
         raise ValueError(f"{text!r:.80} is not an object id")
     return text
@@ -93,8 +92,8 @@ def _oid(text: str | None) -> str | None:
 
 
 def new_branch(repository: Repository, label: str, commit: str | None) -> bytes:
-    """The branch that a restore beside the others makes: an existing one is used if it is at the
-    same commit."""
+    """The new branch of a restore in mode `branch`. An existing one is used if it is at the same
+    commit."""
     stem = b"restore/" + short(label).encode()
     if read_reference(repository, HEADS + b"restore") is not None:
         stem = b"restore-" + short(label).encode()
@@ -107,14 +106,13 @@ def new_branch(repository: Repository, label: str, commit: str | None) -> bytes:
 
 
 def intended_refs(repository: Repository, intended: Intended | None) -> tuple[bytes, ...]:
-    """Branches that a restore is about to move together with HEAD, so that undo can move them
-    back."""
+    """Branches that a restore will move together with HEAD, so that undo can move them back."""
     if intended is None:
         return ()
     try:
         target = decode_state(intended.state)
     except ComponentProblem:
-        return ()  # the restore itself will say so
+        return ()  # the restore itself will report it
     way, _ = way_of(intended.mode)
     if way == EXACT:
         return tuple(sorted(target.refs))
@@ -143,7 +141,7 @@ def describe(state: ComponentState) -> Iterator[str]:
 
 
 def _own(facts: Mapping[str, Any], dirty: Any = None) -> Iterator[str]:
-    """`dirty` is as the capture noted it, if it did."""
+    """`dirty` is the capture's note, if there is one."""
     count, files = (dirty["count"], dirty["files"]) if isinstance(dirty, Mapping) else (0, [])
     yield _head(facts["head"]) + (f", {count:,} dirty" if count else "")
     if count:

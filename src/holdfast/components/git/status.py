@@ -1,12 +1,11 @@
 """Reads a repository's status from its files: HEAD, the operation in progress, and a signature that
-changes whenever any of it does.
+changes with any of it.
 
-    names of the git directory → stat of what matters, content of what is tiny → digest
+    names in the git directory → stat of relevant files, content of tiny ones → digest
 
 Guarantee: equal signatures mean that HEAD, the index, every branch and tag, the stash, worktrees
-and every file of an operation are the same. What was written so late that the clock could not tell
-a further change apart makes a signature that is not trusted (`settled`).
-No process is started.
+and every file of an operation are the same. If something was written so recently that a further
+change could have the same time, the signature is not trusted (`settled`). No process is started.
 """
 
 from __future__ import annotations
@@ -48,8 +47,8 @@ _TRAILER_BYTES = 20
 
 @dataclass(slots=True)
 class RepositoryStatus:
-    """What was seen; `refs` are references besides the branch of HEAD: the requested ones, and the
-    branch that is being rebased."""
+    """The status; `refs` are references besides HEAD's branch: the requested ones, and the branch
+    that is being rebased."""
 
     repository: Repository
     head: Head
@@ -69,7 +68,7 @@ class RepositoryStatus:
 def read_status(
     repository: Repository, *, now_ns: int, refs: tuple[bytes, ...] = ()
 ) -> RepositoryStatus:
-    """`BrokenReference` when HEAD cannot be read, `TooMuch` when an operation left too much."""
+    """`BrokenReference` if HEAD cannot be read, `TooMuch` if an operation left too many files."""
     names = _names(repository)
     require_file_references(repository)
     head = read_head(repository)
@@ -115,8 +114,8 @@ def read_status(
 
 
 def _rebased(repository: Repository, paths: Iterable[bytes]) -> dict[bytes, str]:
-    """The branch that a rebase has taken HEAD from: it belongs to the rebase, which ends by moving
-    it, and only from its old commit."""
+    """The branch that is being rebased. It belongs to the rebase, which ends by moving it from its
+    old commit only."""
     for path in sorted(_REBASED & set(paths)):
         try:
             ref = (read_small(repository.own(path), _LINK_BYTES) or b"").rstrip(b"\n")
@@ -129,8 +128,8 @@ def _rebased(repository: Repository, paths: Iterable[bytes]) -> dict[bytes, str]
 
 
 def is_as_before(repository: Repository, previous: ComponentState, *, now_ns: int) -> bool:
-    """Whether everything is as a checkpoint says, for certain. What it says may come from anywhere;
-    what makes no sense is no match, and trouble is for a real capture to tell."""
+    """Whether everything certainly matches a checkpoint. Its data may come from anywhere; invalid
+    data is no match. Problems are left to a real capture to report."""
     if "signature" not in previous.notes:
         return False
     try:
@@ -141,7 +140,7 @@ def is_as_before(repository: Repository, previous: ComponentState, *, now_ns: in
             return False
         found = read_status(repository, now_ns=now_ns)
         if found.has_lock:
-            return False  # if a crashed git process left it, that must be reported every time
+            return False  # a lock that a crashed git left must be reported every time
         return bool(stamp(found, submodules, kept) == previous.notes["signature"])
     except (LookupError, TypeError, ValueError, AttributeError, OSError):
         return False
@@ -150,7 +149,7 @@ def is_as_before(repository: Repository, previous: ComponentState, *, now_ns: in
 
 
 def stamp(found: RepositoryStatus, submodules: Iterable[bytes], kept: bytes | None) -> str:
-    """The signature with the commits of submodules, and with the references that Holdfast keeps
+    """The signature, with the commits of submodules and the references that Holdfast keeps
     alive."""
     repository = found.repository
     rows = [(path, submodule_commit(repository, path)) for path in submodules]
@@ -190,7 +189,7 @@ def _numbers(status: os.stat_result) -> tuple[int, ...]:
 
 
 def _trailer(index: bytes) -> bytes:
-    """The checksum that an index ends with: changes even where size and times do not."""
+    """The checksum at the end of an index: changes even if size and times do not."""
     try:
         fd = os.open(index, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -205,7 +204,7 @@ def _trailer(index: bytes) -> bytes:
 
 
 def read_worktrees(repository: Repository) -> list[dict[str, Any]]:
-    """Every linked worktree: its place, and its HEAD."""
+    """Every linked worktree: its path and its HEAD."""
     found = []
     try:
         names = sorted(os.listdir(repository.shared(b"worktrees")))
@@ -232,7 +231,7 @@ def read_worktrees(repository: Repository) -> list[dict[str, Any]]:
 
 
 def checked_out(repository: Repository) -> set[bytes]:
-    """Every branch that some worktree is on."""
+    """Every branch that a worktree has checked out."""
     found = {from_text(row["ref"]) for row in read_worktrees(repository) if row["ref"] is not None}
     for git_dir in {repository.git_dir, repository.common_dir}:
         with contextlib.suppress(BrokenReference):
@@ -242,7 +241,7 @@ def checked_out(repository: Repository) -> set[bytes]:
 
 
 def submodule_commit(repository: Repository, path: bytes) -> str | None:
-    """The commit of a submodule; None when it is not there."""
+    """The commit of a submodule; None if it is missing."""
     top = os.path.join(repository.top, path)
     git_dir = linked_directory(top) or os.path.join(top, b".git")
     try:

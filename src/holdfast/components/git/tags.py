@@ -1,10 +1,10 @@
-"""The objects behind tags: commits, mostly through a tag object.
+"""The objects behind tags: commits, usually through a tag object.
 
-    each object: its file, else git says what it is → what tag objects name, until nothing is new
+    each object: from its file, else from git → the objects that tag objects name, until none is new
 
-Only a reference keeps a tag object alive, and a checkpoint does not create one for each tag. So it
-holds the few bytes of every tag object itself, and keeps alive only what they name. A restore
-writes a tag object again if it is gone.
+Only a reference keeps a tag object alive, and a checkpoint does not create one for each tag. So a
+checkpoint holds the few bytes of every tag object itself, and keeps alive only their targets. A
+restore recreates missing tag objects.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _DEEPEST = 10
 
 
 class Tagged(NamedTuple):
-    """Tag objects with their content, and what is at their end by its kind."""
+    """Tag objects with their content, and the final targets with their kinds."""
 
     objects: dict[str, bytes]
     ends: dict[str, str]
 
 
 def read_tagged(git: Git, oids: Collection[str]) -> Tagged:
-    """Missing objects are skipped. Two processes at most for plain tags, unless all objects are
-    files of their own."""
+    """Missing objects are skipped. Two processes at most for plain tags; none if all objects are
+    loose."""
     tagged, pending = Tagged({}, {}), set(oids)
     for _ in range(_DEEPEST):
         if not pending:
@@ -83,7 +83,7 @@ def encode_tags(objects: Mapping[str, bytes]) -> bytes:
 
 
 def decode_tags(data: bytes) -> dict[str, bytes]:
-    """`ValueError` unless each is the object that its name says."""
+    """`ValueError` unless each matches its name."""
     objects, at = {}, 0
     while at < len(data):
         found = _HEADER.match(data, at)
@@ -98,7 +98,7 @@ def decode_tags(data: bytes) -> dict[str, bytes]:
 
 
 def write_missing(git: Git, objects: Mapping[str, bytes], wanted: Iterable[str]) -> None:
-    """Let these tag objects be there again, with those that they name."""
+    """Recreate these tag objects, with those that they name."""
     needed: dict[str, bytes] = {}
     pending = [oid for oid in wanted if oid in objects]
     while pending:
@@ -113,7 +113,7 @@ def write_missing(git: Git, objects: Mapping[str, bytes], wanted: Iterable[str])
 
 
 def end_of(oid: str, objects: Mapping[str, bytes]) -> str:
-    """The object that a tag finally points to: an object that has to be in the repository."""
+    """The final target of a tag, which must be in the repository."""
     for _ in range(_DEEPEST):
         named = _TARGET.match(objects.get(oid, b""))
         if named is None:

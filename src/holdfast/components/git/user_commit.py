@@ -1,16 +1,16 @@
-"""Running `git commit` as the user would: their hooks, identity, signature, editor and terminal.
+"""Runs `git commit` as the user would: their hooks, identity, signature, editor and terminal.
 
 This is the only git command that runs with the user's configuration, because the user asked for a
-commit. It is given a scratch index, so it commits that and nothing else; variables that would lead
-it to another repository are taken out of its environment.
+commit. It gets a scratch index, so it commits only that. Variables that would lead it to another
+repository are removed from its environment.
 
-On Ctrl-C or a time limit, git is ended with everything that it has started:
+On Ctrl-C or a time limit, git is ended with all its child processes:
 
-    stop all of them, until no new one appears → kill what git has started, and wait for that
-    → ask git to end, which then removes its lock files → kill it when it does not
+    stop all of them, until no new one appears → kill the children, and wait for them
+    → ask git to end, which removes its lock files → kill it if it does not
 
-They share our terminal, because a signature may ask for a passphrase there, so they are no process
-group of their own. Where there is no /proc only git itself is ended; nothing waits for the rest.
+They are not a process group of their own, because a signature may ask for a passphrase in the
+shared terminal. Without /proc, only git itself is ended; nothing waits for the rest.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def end_with_children(process: subprocess.Popen[bytes]) -> None:
 
 
 def _kill(pids: set[int]) -> None:
-    """And wait until they have ended: they are not our own children."""
+    """Kill and wait for processes that are not Holdfast's own children."""
     handles = [handle for pid in pids if (handle := _handle(pid)) is not None]
     try:
         for pid in pids:
@@ -66,7 +66,7 @@ def _kill(pids: set[int]) -> None:
 
 
 def _handle(pid: int) -> int | None:
-    """Ready to be read when the process has ended."""
+    """A handle that becomes readable when the process has ended."""
     try:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):
@@ -99,7 +99,7 @@ def _descendants(pid: int) -> set[int]:
 def _parent(name: str) -> int | None:
     try:
         with open(f"/proc/{name}/stat", "rb") as file:
-            # The name of the program is in brackets, and may hold anything.
+            # The program's name is in parentheses, and may contain anything.
             return int(file.read().rpartition(b")")[2].split()[1])
     except (OSError, ValueError, IndexError):
         return None
@@ -120,8 +120,8 @@ def run_commit(
     message_file: bytes,
     wish: CommitWish,
 ) -> bool:
-    """Whether it had to be ended, because a hook took too long: then there may be a commit or none.
-    `Refused`, with what git or a hook said, when there is none for another reason."""
+    """Returns whether it had to be ended because a hook took too long: there may be a commit or
+    not. `Refused`, with the message of git or a hook, if there is none for another reason."""
     edit = wish.edit
     comment = comment_string(git) if edit else ""
     with open(message_file, "w", encoding="utf-8", newline="\n") as file:
@@ -130,7 +130,7 @@ def run_commit(
     arguments = [find_git(environment), "commit", "--quiet", *how, "-F", os.fsdecode(message_file)]
     variables = {name: value for name, value in environment.items() if name not in _ELSEWHERE}
     variables["GIT_INDEX_FILE"] = os.fsdecode(index)
-    # What it says goes into a file: a hook that was left behind may hold a pipe open for ever.
+    # Output goes to a file, because a process left by a hook could keep a pipe open forever.
     with tempfile.TemporaryFile() as output:
         # An editor needs the terminal; its output must not mix with Holdfast's answer.
         process = subprocess.Popen(
@@ -163,7 +163,7 @@ def has_ended(process: subprocess.Popen[bytes], timeout_s: float | None) -> bool
 
 
 def comment_string(git: Git) -> str:
-    """How a comment begins in a message that is edited; nothing where git chooses it itself."""
+    """The start of a comment line in an edited message; empty if git chooses it itself."""
     value = "#"
     for row in git.run("config", "-z", "--list").split(b"\0"):
         key, _, text = row.partition(b"\n")

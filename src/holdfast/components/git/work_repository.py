@@ -1,11 +1,11 @@
-"""The repository of a workspace for the engine: merges into main branches, commits and the mirror.
+"""A workspace's repository, for the engine: merges into main branches, commits and the mirror.
 
-Whether a main branch gained a merge:
+To detect a merge into a main branch:
 
-    HEAD and its branch, read as files → moved? → the branch's log tells how → else git is asked
+    HEAD and its branch, read as files → moved? → the branch's log tells how → else ask git
 
-While the branch has not moved, no process is started and a handful of small files is read.
-Squashed, picked or rebased commits look like any others and are not recognised as merges.
+While the branch has not moved, no process is started and only a few small files are read. Squashed,
+picked or rebased commits look like any others and are not recognised as merges.
 
 Each method imports what it needs: most processes make neither commits nor a mirror.
 """
@@ -41,7 +41,7 @@ _ASKED_S = 20.0
 
 
 def main_branches(workspace: Path, names: Sequence[str]) -> MainBranches | None:
-    """None where there is no repository, or none that can be read."""
+    """None if there is no readable repository."""
     repository = find_repository(workspace)
     if repository is None:
         return None
@@ -63,7 +63,7 @@ def main_branches(workspace: Path, names: Sequence[str]) -> MainBranches | None:
 def merged_into(
     workspace: Path, branch: str, known: str, tip: str, environment: Mapping[str, str]
 ) -> str | None:
-    """What was merged into a branch between the commits `known` and `tip`, in words."""
+    """A description of what was merged into a branch between the commits `known` and `tip`."""
     repository = find_repository(workspace)
     if repository is None:
         return None
@@ -75,7 +75,7 @@ def merged_into(
 
 
 def _end_of(path: bytes) -> bytes:
-    """The last entries of a log, however long it is."""
+    """The last entries of a log of any length."""
     try:
         with opened(path) as fd:
             if fd is None:
@@ -97,7 +97,7 @@ def _asked(
         if git.run("rev-list", "--min-parents=2", "--max-count=1", f"{known}..{tip}", "--"):
             return "Merged a branch"
         if git.run("rev-list", "--max-count=1", f"{tip}..{known}", "--"):
-            return None  # it went elsewhere, not forward
+            return None  # not a fast-forward
         names = git.run(
             "for-each-ref", "--points-at", tip, "--format=%(refname)", "refs/heads", "refs/remotes"
         )
@@ -121,7 +121,7 @@ def _mirror_warning(ref: bytes) -> str:
 
 
 class GitWork:
-    """`environment` is the user's: git, their settings, their editor and their agents for keys."""
+    """`environment` is the user's: PATH, settings, editor and key agents."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment

@@ -51,7 +51,7 @@ _OPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """`source` says where the URL came from, `shown` what may be shown of it."""
+    """`source` says where the URL came from, `shown` is the part that may be displayed."""
 
     source: str
     shown: str
@@ -69,7 +69,7 @@ class Address:
 
 
 def find_address(source: str, environment: Mapping[str, str]) -> Address | None:
-    """The address that a variable or a file gives; None for a variable that is not set."""
+    """The address from a variable or a file; None for an unset variable."""
     if source.startswith(("/", "~")):
         return parse_url(_read_file(source, environment), source)
     url = environment.get(source, "").strip()
@@ -100,14 +100,14 @@ def _read_file(source: str, environment: Mapping[str, str]) -> str:
 
 
 def parse_url(url: str, source: str) -> Address:
-    """`ComponentProblem` names what is wrong without showing the URL."""
+    """`ComponentProblem` describes the problem without showing the URL."""
     try:
         parts = urlsplit(url)
-        scheme = parts.scheme.partition("+")[0]  # a driver's name may follow
+        scheme = parts.scheme.partition("+")[0]  # may be followed by a driver's name
         if scheme not in ("postgres", "postgresql") or "\0" in url or "\n" in url:
             raise ValueError
         if "@" in parts.path + parts.query + parts.fragment:
-            raise ValueError  # what comes before it is likely to be the rest of a password
+            raise ValueError  # the text before it is probably part of a password
         credentials, _, hosts = parts.netloc.rpartition("@")
         user, _, password = credentials.partition(":")
         variables = _host_variables(hosts)
@@ -191,7 +191,7 @@ _BY_WORDS = (
 
 
 class PostgresFailed(ComponentProblem):
-    """What was said, by which state of SQL if one was named."""
+    """The error message, with the SQL state if there is one."""
 
     def __init__(self, message: str, state: str | None = None) -> None:
         super().__init__(message)
@@ -199,7 +199,7 @@ class PostgresFailed(ComponentProblem):
 
 
 def failure(address: Address, doing: str, said: bytes) -> PostgresFailed:
-    """From what a tool wrote on its standard error."""
+    """From a tool's error output."""
     text = address.redacted(said.decode("utf-8", "replace"))
     found = list(_SAID.finditer(text))
     state, words = (found[0][1], found[0][2]) if found else (None, _last_line(text))

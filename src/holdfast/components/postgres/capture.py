@@ -1,12 +1,12 @@
-"""Dumping one database as it was at one moment.
+"""Dumps one database as of one moment.
 
-    lock every table against changes of its shape → one snapshot for everything, exported to
-    `pg_dump` → schema → rows of each table, a content of its own → sequences
+    lock every table against schema changes → one snapshot for everything, exported to `pg_dump`
+    → schema → rows of each table, as its own content → sequences
 
-Guarantees: rows and schema are of one moment, whatever others write meanwhile; readers and writers
-of rows are not blocked. Equal rows give equal bytes, so that a table that did not change is stored
-once: rows come in the order of the primary key, or as they lie where there is none. Not covered:
-large objects and subscriptions, which are counted, and tables of extensions.
+Guarantees: rows and schema belong to one moment, whatever others write meanwhile; readers and
+writers of rows are not blocked. Equal rows give equal bytes, so that an unchanged table is stored
+once. Rows come in primary key order, or in storage order without one. Not covered: large objects
+and subscriptions, which are counted, and tables of extensions.
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ _END = re.compile(rb"\\unrestrict \w+\s*\Z")
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What has to be there before the rows, and what comes after them."""
+    """The parts of the schema before and after the rows."""
 
     before: bytes
     after: bytes
 
     @property
     def shape(self) -> Digest:
-        """Equal for equal schemas. Without the rights of `public`: a server remembers that it was
-        recreated, and describes the same rights in other words from then on."""
+        """Equal for equal schemas. Without the rights of `public`: after it was recreated, a server
+        describes the same rights differently."""
         return digest_of(_PUBLIC.sub(b"", self.before) + b"\0" + _PUBLIC.sub(b"", self.after))
 
 
@@ -102,13 +102,13 @@ def dump_schema(
 
 
 def _settled(script: bytes) -> bytes:
-    """Without the lines at both ends that name versions and guard `psql` by a random word."""
+    """Without the first and last lines, which name versions and a random `psql` guard word."""
     return _END.sub(b"", _BEGINNING.sub(b"", script, count=1), count=1).strip() + b"\n"
 
 
 class RowMeter:
     """Counts the rows of one database as they pass. `expected` may be an estimate: a total that
-    turns out too small is not shown any longer."""
+    turns out too small is no longer shown."""
 
     def __init__(self, progress: Progress, phase: str, expected: int | None) -> None:
         self._progress = progress
@@ -118,7 +118,7 @@ class RowMeter:
         self._tell()
 
     def count_rows(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
-        """The same blocks: each row ends with the only line feed that is not escaped."""
+        """The same blocks. Each row ends with the only unescaped line feed."""
         for block in blocks:
             self._rows += block.count(b"\n")
             self._tell()
@@ -139,7 +139,7 @@ _TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class CapturedDatabase:
-    """`position` is the position of the server's log, if that is useful later."""
+    """`position` is the server's log position, if it is useful later."""
 
     key: str
     facts: dict[str, Any]
@@ -147,7 +147,7 @@ class CapturedDatabase:
 
 
 class Connector:
-    """Opens conversations with one database, and runs its `pg_dump`, under one time limit."""
+    """Opens connections to one database, and runs its `pg_dump`, under one time limit."""
 
     def __init__(
         self, address: Address, environment: Mapping[str, str], tools: Tools, limit: TimeLimit
@@ -160,7 +160,7 @@ class Connector:
         self._environment = tool_environment(address, environment, limit.timeout_s)
 
     def identity(self) -> Identity:
-        """Asked once."""
+        """Cached."""
         if self._identity is None:
             with self.connect() as talk:
                 self._identity = identify(talk)
@@ -176,7 +176,7 @@ class Connector:
 
 
 def is_unchanged(connectors: Sequence[Connector], previous: ComponentState | None) -> bool:
-    """Whether the state before holds these databases, all of them, as they are."""
+    """Whether the previous state has exactly these databases, unchanged."""
     positions = {} if previous is None or previous.problems else previous.notes.get("positions", {})
     found = set()
     if previous is None or len(positions) != len(connectors):
@@ -197,7 +197,7 @@ def is_unchanged(connectors: Sequence[Connector], previous: ComponentState | Non
 def capture_database(
     connector: Connector, request: CaptureRequest, sink: ContentSink, taken: Set[str]
 ) -> CapturedDatabase:
-    """`taken` are the databases that the checkpoint has already."""
+    """`taken` are the databases already in the checkpoint."""
     with connector.connect() as talk:
         identity = identify(talk)
         if identity.key in taken:
@@ -205,7 +205,7 @@ def capture_database(
                 f"{connector.address.shown} is listed twice in the setting postgres"
             )
         parts = Parts(identity.key)
-        position = log_position(talk)  # before the snapshot, which then has all that it covers
+        position = log_position(talk)  # before the snapshot, so that the snapshot covers it
         tables, snapshot = _hold_still(talk, connector.lock_wait_ms)
         request.progress.advance(f"dumping the schema of {identity.database}", 0, None)
         schema = connector.schema(identity, snapshot)

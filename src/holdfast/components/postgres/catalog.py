@@ -1,11 +1,11 @@
 """A server's metadata about a database: its identity, its tables, and the position of its log.
 
-**Unchanged.** Every transaction that changes anything, in whatever kind of table, writes its end to
-the server's log before others see what it did. So a database is the same as at an earlier look when
-the end of the log is: same server, same start, same timeline, same position. The position is only
-remembered when all of it was on disk, so no crash can move the log behind it, and when no
-transaction was under way, because one whose end is in the log already may become visible later. A
-sequence is the exception, which counts ahead without the log; sequences are compared by value.
+**Unchanged.** Every transaction that changes anything, in any kind of table, writes its end to the
+server's log before others see its changes. So a database is unchanged if the end of the log is:
+same server, same start, same timeline, same position. A position is remembered only if all of it
+was on disk, so that no crash can move the log behind it. Also, no transaction may be in progress,
+because one whose end is already in the log may become visible later. Sequences are the exception,
+because they count ahead without the log. They are compared by value.
 """
 
 from __future__ import annotations
@@ -104,12 +104,12 @@ SESSION = (
     "SET bytea_output = hex",
     "SET xmloption = content",
 )
-"""A text for each value that does not depend on who asks, and no rows hidden from the user."""
+"""Value texts that do not depend on the session's settings, and no rows hidden from the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Which database this is. A copy of a server has the same identity, by its maker's will."""
+    """Identifies a database. A copy of a server has the same identity, by PostgreSQL's design."""
 
     system: str
     database: str
@@ -143,12 +143,12 @@ class Table:
 
     @property
     def target(self) -> str:
-        """What rows are copied into."""
+        """The table and columns that rows are copied into."""
         return self.qualified + _listed(self.columns)
 
     @property
     def source(self) -> str:
-        """What rows are copied from: in the order of the key, else as they lie."""
+        """The source of rows: in key order, else in storage order."""
         if not self.key or not self.columns:
             return self.target
         columns, key = ", ".join(map(quoted, self.columns)), ", ".join(map(quoted, self.key))
@@ -178,7 +178,7 @@ def identify(talk: PsqlConnection) -> Identity:
 
 
 def log_position(talk: PsqlConnection) -> dict[str, Any] | None:
-    """The position of the log; None when nothing could be concluded from that later."""
+    """The log position; None if no conclusion would be possible later."""
     position = current_position(talk)
     [under_way] = talk.rows("checking transactions", _UNDER_WAY)
     settled = under_way["count"] == 0 and position.pop("on_disk") == position["written"]
@@ -192,7 +192,7 @@ def current_position(talk: PsqlConnection) -> dict[str, Any]:
 
 
 def is_unchanged_since(talk: PsqlConnection, position: Any) -> bool:
-    """Whether nothing was written since a position that `log_position` gave."""
+    """Whether nothing was written since a position from `log_position`."""
     found = current_position(talk)
     found.pop("on_disk")
     return bool(position == found)
@@ -206,13 +206,13 @@ def list_tables(talk: PsqlConnection) -> tuple[Table, ...]:
 
 
 def estimated_rows(talk: PsqlConnection) -> int:
-    """In all tables, as the server's planner believes; nothing where it was never set."""
+    """In all tables, by the server's estimate; 0 if there is none."""
     [row] = talk.rows("listing the tables", _ESTIMATE)
     return int(row["rows"])
 
 
 def sequence_values(talk: PsqlConnection) -> list[list[Any]]:
-    """Schema, name, last value and whether it was given out, of every sequence."""
+    """Schema, name, last value and whether it was used, for every sequence."""
     names = [(schema, name) for schema, name in talk.rows("listing the sequences", _SEQUENCES)]
     values: list[list[Any]] = []
     for start in range(0, len(names), _MANY):

@@ -31,8 +31,8 @@ _SHOWN = 5
 
 
 class PostgresComponent:
-    """`sources` are variables of the environment, or files, that hold the URL of a database;
-    `places` is where the server's tools are looked for besides PATH."""
+    """`sources` are environment variables, or files, that hold the URL of a database; `places` are
+    directories with the server's tools besides PATH."""
 
     name = NAME
     order = 30
@@ -64,7 +64,7 @@ class PostgresComponent:
         facts: list[dict[str, Any]] = []
         positions: dict[str, Any] = {}
         with self._connectors(request.timeout_s, problems) as connectors:
-            with suppress(ComponentProblem):  # said below, by whatever it keeps from being taken
+            with suppress(ComponentProblem):  # reported below, for each database it affects
                 if not problems and is_unchanged(connectors, request.previous):
                     return None
             for connector in connectors:
@@ -134,11 +134,11 @@ class PostgresComponent:
             return [text for kept, c in pairs for text in wrong_tables(c, kept, request)]
 
     def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:
-        """Nothing is kept outside of the store."""
+        """Nothing is kept outside the store."""
 
     @contextmanager
     def _matched(self, request: RestoreOf) -> Iterator[list[tuple[KeptDatabase, Connector]]]:
-        """Each database of the target with the way to it: all of them, before any is touched."""
+        """Each database of the target with its connector; all of them before any is touched."""
         from holdfast.components.postgres.states import decode_databases
 
         problems: list[str] = []
@@ -150,7 +150,7 @@ class PostgresComponent:
 
     @contextmanager
     def _connectors(self, timeout_s: float, problems: list[str]) -> Iterator[list[Connector]]:
-        """One for each database that is named and set; what is wrong with others is a problem."""
+        """One for each configured database; errors of others are added to `problems`."""
         from holdfast.components.postgres.address import find_address
         from holdfast.components.postgres.capture import Connector
         from holdfast.components.postgres.tools import TimeLimit
@@ -177,7 +177,7 @@ class PostgresComponent:
 
 
 def _connector_for(kept: KeptDatabase, connectors: Sequence[Connector]) -> Connector:
-    """The one whose URL leads to that very database; a name is not enough to know it by."""
+    """The one whose URL leads to exactly that database; a name is not enough."""
     others = []
     for connector in connectors:
         try:

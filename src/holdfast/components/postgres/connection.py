@@ -1,8 +1,8 @@
 """One connection to a server, through one `psql` that gets commands line by line.
 
-Results come in the text format of COPY, in which a backslash is always doubled: a line of `\\.` is
-no data, and marks the end of every answer. Commands are put together here, and everything else goes
-as data; nothing from outside is ever read by `psql` as a command of its own.
+Results come in the text format of COPY, in which a backslash is always doubled. So a line of `\\.`
+is never data, and marks the end of every answer. Commands are built here, and everything else is
+sent as data: `psql` never reads anything from outside as a command of its own.
 
 Memory stays flat: data passes through in blocks, both ways.
 """
@@ -32,7 +32,7 @@ _ESCAPES = {"\\": "\\", "n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "
 
 
 class PsqlConnection:
-    """Use as a context: leaving it ends the connection, and with it what was not committed."""
+    """Use as a context: leaving it ends the connection, and rolls back uncommitted work."""
 
     def __init__(
         self, program: str, address: Address, environment: dict[str, str], limit: TimeLimit
@@ -67,13 +67,13 @@ class PsqlConnection:
         self._limit.finished(self._process)
 
     def execute(self, doing: str, *statements: str) -> None:
-        """Statements that answer nothing that matters."""
+        """Statements without a relevant answer."""
         for _ in self._answer(doing, *(_encoded(f"{statement};\n") for statement in statements)):
             continue
 
     def execute_script(self, doing: str, script: bytes) -> None:
-        """Run many statements that came from elsewhere: sent as one literal, so that only the
-        server reads them."""
+        """Run statements from elsewhere, sent as one literal, so that only the server reads
+        them."""
         if b"\0" in script:
             raise ComponentProblem(f"{self.address.shown}: {doing}: the script is damaged")
         inner, outer = _tags(script)
@@ -83,7 +83,7 @@ class PsqlConnection:
             continue
 
     def rows(self, doing: str, query: str) -> list[Any]:
-        """The answer to a query of one column of JSON."""
+        """The answer to a query with one JSON column."""
         data = b"".join(self.copy_out(doing, f"({query})"))
         lines = data.decode("utf-8", "surrogateescape").split("\n")[:-1]
         return [json.loads(_unescaped(line)) for line in lines]
@@ -93,7 +93,7 @@ class PsqlConnection:
         return self._answer(doing, _encoded(f"COPY {what} TO STDOUT;\n"))
 
     def copy_in(self, doing: str, table: str, pieces: Iterable[bytes]) -> None:
-        """The way back; a piece may end anywhere."""
+        """The reverse; a piece may end anywhere."""
         lines = _only_data(pieces, self.address, doing)
         for _ in self._answer(doing, _encoded(f"COPY {table} FROM STDIN;\n"), lines, _END):
             continue
@@ -112,7 +112,7 @@ class PsqlConnection:
             raise self._failure() from None
 
     def _until_end(self) -> Iterator[bytes]:
-        held = b"\n"  # so that an end in the first line looks like any other
+        held = b"\n"  # so that an end marker in the first line looks like any other
         first = 1
         while True:
             block = os.read(self._output, _BLOCK_BYTES)
@@ -139,7 +139,7 @@ class PsqlConnection:
 
 
 def _only_data(pieces: Iterable[bytes], address: Address, doing: str) -> Iterator[bytes]:
-    """The pieces, if none of their lines would end the data early."""
+    """The pieces, after checking that no line would end the data early."""
     before = b"\n"
     for piece in pieces:
         if b"\n" + _END in before + piece:
@@ -151,7 +151,7 @@ def _only_data(pieces: Iterable[bytes], address: Address, doing: str) -> Iterato
 
 
 def _tags(script: bytes) -> tuple[bytes, bytes]:
-    """Two quotation marks that the script does not have."""
+    """Two dollar-quote tags that the script does not contain."""
     number = 0
     while b"$hf%d" % number in script:
         number += 1
@@ -159,7 +159,7 @@ def _tags(script: bytes) -> tuple[bytes, bytes]:
 
 
 def _encoded(text: str) -> bytes:
-    """Names may come from a server that knows no encoding."""
+    """Names may come from a server without an encoding."""
     return text.encode("utf-8", "surrogateescape")
 
 
@@ -168,10 +168,10 @@ def _unescaped(line: str) -> str:
 
 
 def quoted(name: str) -> str:
-    """An identifier as SQL has it, whatever characters it has."""
+    """An SQL identifier, with any characters."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:
-    """A text as SQL has it; standard strings know no other escape."""
+    """An SQL string; standard strings have no other escape."""
     return "'" + text.replace("'", "''") + "'"

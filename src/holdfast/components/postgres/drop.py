@@ -1,11 +1,11 @@
-"""Emptying a database inside a transaction: everything that a dump brings back, and no more.
+"""Empties a database inside a transaction: everything that a dump restores, and no more.
 
-    event triggers first, for they would see the rest → the content of schemas → the schemas
+    event triggers first, because they would see the rest → the content of schemas → the schemas
     → extensions that were not there then → objects outside schemas
 
-Extensions that were there then stay, with what belongs to them: only some users may make them. The
-schema `public` stays and is emptied, for a dump takes it for granted; its owner and rights are set
-to what a new database has, and a dump says what differs from that.
+Extensions that were there then stay, with their objects, because only some users may create them.
+The schema `public` stays and is emptied, because a dump expects it. Its owner and rights are set to
+those of a new database, and a dump contains the differences from that.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Restore of one database, in one transaction.
+"""Restores one database, in one transaction.
 
-    lock the tables → what is there is what the safety capture has (or already the target)
+    lock the tables → check that the content is that of the safety capture (or already the target)
     → remove everything → schema → rows → indexes and constraints → sequences
     → count the rows → commit
 
-Guarantees: others see the old database or the new one; an error, a lost connection or a crash
-leaves the old one; nothing is removed that the state before the restore does not have; a database
-other than the one that was captured is not touched. It is idempotent. Not guaranteed: functions,
-types and the like that are created between the look and the removal, because nothing can lock them;
-roles, which belong to the server and not to a database.
+Guarantees: others see the old database or the new one. An error, a lost connection or a crash
+leaves the old one. Nothing is removed unless the state before the restore has it. A database other
+than the captured one is not touched. It is idempotent. Not guaranteed: functions, types and the
+like that are created between the check and the removal, because nothing can lock them; and roles,
+which belong to the server and not to a database.
 """
 
 from __future__ import annotations
@@ -107,8 +107,8 @@ class DatabaseRestore:
     def _is_there_already(
         self, talk: PsqlConnection, identity: Identity, tables: tuple[Table, ...]
     ) -> bool:
-        """Whether the target is reached; `ComponentProblem` when neither it nor what was captured
-        before the restore does. Tables are locked, so that the answer holds."""
+        """Whether the target is already reached. `ComponentProblem` if the content is neither the
+        target nor the safety capture. Tables are locked, so the answer stays valid."""
         target = _digests(self._kept, self._request.target)
         present = self._request.present
         before = _digests(self._kept, present)
@@ -133,7 +133,7 @@ class DatabaseRestore:
     def _look(
         self, talk: PsqlConnection, identity: Identity, tables: tuple[Table, ...]
     ) -> dict[str, str]:
-        """What a capture of this moment would give, without keeping it."""
+        """What a capture would contain now, without storing it."""
         schema = self._connector.schema(identity, None)
         there = {_SCHEMA: schema.shape.hex()}
         meter = self._meter("comparing", estimated_rows(talk))
@@ -155,7 +155,7 @@ class DatabaseRestore:
         after = read_part(contents, self._parts, AFTER)
         sequences = read_sequences(contents, self._parts)
         drop_everything(talk, self._kept.extensions, with_public=self._kept.public)
-        # Extensions are still there, with their schema, and may belong to another user.
+        # Extensions still exist, with their schema, and may belong to another user.
         before = _NEW_SCHEMA.sub(rb"\1IF NOT EXISTS ", before)
         before = _EXTENSION_COMMENT.sub(b"--\n", before)
         talk.execute_script("creating the schema", before)
@@ -182,7 +182,7 @@ class DatabaseRestore:
             ) from None
 
     def _require_rows(self, talk: PsqlConnection, tables: list[tuple[Table, int]]) -> None:
-        """Before anything is committed: as many rows in every table as there were."""
+        """Before the commit: every table must have as many rows as in the checkpoint."""
         for start in range(0, len(tables), _MANY):
             chosen = tables[start : start + _MANY]
             query = " UNION ALL ".join(
@@ -197,7 +197,7 @@ class DatabaseRestore:
 
 
 def _digests(kept: KeptDatabase, state: ComponentState | None) -> dict[str, str]:
-    """The parts of a database in a state: the shape of its schema, its rows, its sequences."""
+    """The parts of a database in a state: its schema's shape, its rows, its sequences."""
     parts = kept.parts
     found = {name: content.digest.hex() for name, content in parts.of(state).items()}
     for part in (BEFORE, AFTER, TABLES):
@@ -215,8 +215,8 @@ def _set_value(schema: str, name: str, value: int, called: bool) -> str:
 
 
 def wrong_tables(connector: Connector, kept: KeptDatabase, request: RestoreOf) -> list[str]:
-    """Tables that should be there and are not, or the other way round. Rows are not counted once
-    more: they were before the commit, and others may write again."""
+    """Missing and extra tables. Rows are not counted again: they were before the commit, and others
+    may be writing."""
     with connector.connect() as talk:
         identify(talk)
         there = {table.qualified for table in list_tables(talk)}
@@ -261,7 +261,7 @@ def _same_database(kept: KeptDatabase, state: ComponentState | None) -> KeptData
 
 
 def _is_same(kept: KeptDatabase, request: RestoreOf) -> bool:
-    """Whether both states hold the same, as far as they hold it: a mere look keeps no rows."""
+    """Whether both states are the same as far as known: a preview stores no rows."""
     there = {n: c.digest for n, c in kept.parts.of(request.present).items()}
     wanted = {n: c.digest for n, c in kept.parts.of(request.target).items()}
     return there == wanted

@@ -1,9 +1,9 @@
 """Databases in a checkpoint, as values.
 
-    <system>/<database>/before       the schema that has to be there before the rows
-    <system>/<database>/after        indexes, constraints, triggers: what comes after them
+    <system>/<database>/before       the schema that is created before the rows
+    <system>/<database>/after        indexes, constraints, triggers: created after the rows
     <system>/<database>/tables       [{schema, name, columns, key, rows}, …]
-    <system>/<database>/sequences    [[schema, name, last value, given out], …]
+    <system>/<database>/sequences    [[schema, name, last value, used], …]
     <system>/<database>/rows/<schema>/<table>   the rows, in the text format of COPY
 
 Facts may come from an imported bundle: everything is checked here before it reaches a server.
@@ -41,7 +41,7 @@ class Parts:
         return self.named(f"rows/{_plain(table.schema)}/{_plain(table.name)}")
 
     def of(self, state: ComponentState | None) -> dict[str, StoredContent]:
-        """Everything that a state has of this database, by name."""
+        """All contents of this database in a state, by name."""
         start = self.named("")
         contents = () if state is None else state.contents
         return {c.name: c for c in contents if c.name.startswith(start)}
@@ -49,7 +49,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class KeptDatabase:
-    """The facts about one database; `rows` is by table, of the first thousand."""
+    """The facts about one database; `rows` is by table, for the first thousand."""
 
     system: str
     database: str
@@ -91,7 +91,7 @@ def database_facts(
 
 
 def decode_databases(state: ComponentState) -> list[KeptDatabase]:
-    """`ComponentProblem` when this is nothing that a capture would have made."""
+    """`ComponentProblem` if no capture could have made this."""
     try:
         return [
             KeptDatabase(
@@ -161,7 +161,7 @@ def read_part(contents: ContentSource, parts: Parts, part: str) -> bytes:
 
 
 def _plain(name: str, safe: str = "") -> str:
-    """A name as part of a content's name, even one of a server that knows no encoding."""
+    """A name as part of a content's name, even from a server without an encoding."""
     return quote(name, safe=safe, errors="surrogateescape")
 
 

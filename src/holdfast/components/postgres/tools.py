@@ -1,11 +1,11 @@
-"""The server's own programs: found on absolute paths only, of the version that is needed.
+"""The server's own programs: found on absolute paths only, in the required version.
 
-A dump is only sure to be loadable by a server of the version whose tools made it, so `pg_dump` has
-to be of the server's major version. Any `psql` can talk to any server.
+Only a server of the same version is sure to load a dump, so `pg_dump` must have the server's major
+version. Any `psql` can talk to any server.
 
-They run without a shell, in an environment of their own. Everything started under a `TimeLimit` is
-killed when the time is over; a reader of its output then finds the end. Nothing that was started
-outlives the block.
+They run without a shell, in a minimal environment. Everything started under a `TimeLimit` is killed
+when the time is over; a reader of its output then gets the end of file. No started process outlives
+the block.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ USUAL_PLACES = (
 _VERSION = re.compile(r"\(PostgreSQL\)\D*(\d+)")
 _ASKING_S = 10
 _WRAPPER = "pg_wrapper"
-"""Debian puts a script in front of all versions, which costs more time than the program."""
+"""Debian's wrapper script for all versions takes more time than the program itself."""
 
 
 class Tools:
-    """`places` is where to look besides PATH."""
+    """`places` are directories to search besides PATH."""
 
     def __init__(self, environment: Mapping[str, str], places: tuple[str, ...]) -> None:
         self._path = environment.get("PATH", os.defpath)
@@ -70,8 +70,8 @@ class Tools:
         return self._dumps[major]
 
     def _all(self, name: str) -> Iterator[str]:
-        """Those on PATH, then those of the usual places, newest first; never of a relative path,
-        which could lead into the workspace."""
+        """Those in PATH, then in the usual places, newest first; never from a relative path, which
+        could lead into the workspace."""
         places = [place for place in self._path.split(os.pathsep) if os.path.isabs(place)]
         for pattern in self._places:
             places += sorted(glob(pattern), key=_number, reverse=True)
@@ -126,7 +126,7 @@ _LOCKING_S = 5
 
 
 class TimeLimit:
-    """How long everything together may take, a little less than the caller waits."""
+    """The limit for everything together, a little less than the caller waits."""
 
     def __init__(self, timeout_s: float) -> None:
         self.timeout_s = timeout_s
@@ -176,7 +176,7 @@ class TimeLimit:
 
 
 class StandardError:
-    """Collects what a process says, so that it never waits for a reader."""
+    """Collects a process's error output, so that it never blocks."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -190,7 +190,7 @@ class StandardError:
             self._said += block[: max(room, 0)]
 
     def all(self) -> bytes:
-        """Waits for the end of the process."""
+        """Waits for the process to end."""
         self._thread.join()
         return bytes(self._said)
 
@@ -198,7 +198,7 @@ class StandardError:
 def tool_environment(
     address: Address, environment: Mapping[str, str], timeout_s: float
 ) -> dict[str, str]:
-    """What a tool gets to see; the password is nowhere else."""
+    """A tool's environment; the password is nowhere else."""
     kept = {name: environment[name] for name in _KEPT + _KEPT_FOR_SSL if name in environment}
     connecting_s = max(2, min(_CONNECTING_S, int(timeout_s / 2)))
     return kept | {
@@ -218,7 +218,7 @@ def output_of(
     doing: str,
     most_bytes: int,
 ) -> bytes:
-    """What a tool writes, whole; `PostgresFailed` when it does not end well."""
+    """A tool's complete output; `PostgresFailed` if it fails."""
     try:
         process = limit.start(arguments, environment, subprocess.DEVNULL)
     except OSError as error:

@@ -1,13 +1,13 @@
 """Linked worktrees of a repository, and their capture.
 
-A worktree is its administrative directory below `worktrees/` of the repository, and the directory
-whose `.git` leads back there. One whose directory is gone is registered until it is pruned.
+A worktree consists of its administrative directory below `worktrees/` in the repository, and the
+directory whose `.git` names it. If its directory is gone, it stays registered until it is pruned.
 
-    registered worktrees → place and HEAD of each → with files: its index, and every file that
-    the index does not have, by content → commits and staged content kept alive
+    registered worktrees → path and HEAD of each → with files: its index, and every file that
+    differs from the index, by content → commits and staged content kept alive
 
-Files that are the same as in the index are not taken: the commits and the index have them. Ignored
-files are not taken either.
+Files that match the index are not captured, because the commits and the index have them. Ignored
+files are not captured either.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _OID_LENGTH = 40
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """One that is registered; `is_there` tells that its directory leads back to it. `born` tells it
-    from every other one, wherever it is moved to; None when nothing does."""
+    """A registered worktree; `is_there`: its directory exists and names it. `born` identifies it,
+    even if it was moved; None if nothing does."""
 
     path: bytes
     ref: bytes | None
@@ -50,7 +50,7 @@ class Linked:
 
 
 def linked_worktrees(repository: Repository) -> list[Linked]:
-    """All but the one that the workspace itself is in."""
+    """All except the workspace's own."""
     found = []
     for row in read_worktrees(repository):
         path = from_text(row["path"])
@@ -83,15 +83,15 @@ def _born(git_dir: bytes) -> str | None:
         return None
     finally:
         os.close(fd)
-    # A log that was cut off begins with some other commit, and proves nothing.
+    # A truncated log begins with another commit, and proves nothing.
     if not end or not line.startswith(b"0" * _OID_LENGTH):
         return None
     return digest_of(os.path.basename(git_dir) + b"\n" + line).hex()
 
 
 def changed_paths(git: Git) -> list[bytes]:
-    """Paths whose files are not those of the index, as far as their times tell, and paths that git
-    neither knows nor ignores. No content is read."""
+    """Paths whose files differ from the index, judging by their times, and untracked paths that are
+    not ignored. No content is read."""
     raw = git.run("diff-files", "--raw", "-z", "--no-renames", "--ignore-submodules=all")
     fields = raw.split(b"\0")
     changed = {
@@ -100,14 +100,14 @@ def changed_paths(git: Git) -> list[bytes]:
         if _GITLINK not in head.lstrip(b":").split(b" ")[:2]
     }
     others = git.run("ls-files", "-z", "--others", "--exclude-standard").split(b"\0")
-    # A directory means a repository in it, which is not of this worktree.
+    # A directory is another repository, which is not part of this worktree.
     changed.update(path for path in others if path and not path.endswith(b"/"))
     return sorted(path for path in changed if all(map(is_safe_name, path.split(b"/"))))
 
 
 def unknown_to_git(git: Git) -> list[bytes]:
-    """Everything that no index has, ignored or not; a directory with a slash behind it is another
-    repository, and so is a submodule."""
+    """Everything that the index does not have, ignored or not. A directory with a trailing slash is
+    another repository, such as a submodule."""
     others = [path for path in git.run("ls-files", "-z", "--others").split(b"\0") if path]
     listed = git.run("ls-files", "-z", "--stage").split(b"\0")
     submodules = [line.partition(b"\t")[2] + b"/" for line in listed if line.startswith(_GITLINK)]
@@ -118,7 +118,7 @@ _MOST_FILES = 20_000
 
 
 class WorktreesCapture:
-    """One capture. `with_files` tells that the files of worktrees are asked for."""
+    """One capture. `with_files`: capture the files of worktrees, too."""
 
     def __init__(
         self,
@@ -185,15 +185,14 @@ class WorktreesCapture:
         return True
 
     def _about_to_be_made(self, linked: list[Linked]) -> dict[str, Any]:
-        """For undo: where a restore will make a worktree, its directory or a branch that is not
-        there now."""
+        """For undo: missing worktrees, directories and branches that a restore will create."""
         intended = self._request.intended
         if intended is None:
             return {}
         try:
             target = decode(intended.state)
         except ComponentProblem:
-            return {}  # the restore itself will say so
+            return {}  # the restore itself will report it
         there = {worktree.path for worktree in linked if worktree.is_there}
         born = {worktree.born for worktree in linked if worktree.is_there} - {None}
         missing = [
@@ -229,5 +228,5 @@ class WorktreesCapture:
 
 
 def owner_of(owner: str) -> str:
-    """References of worktrees are separate from those of the git component."""
+    """Keeps worktree references separate from those of the git component."""
     return f"{owner}-worktrees"

@@ -1,7 +1,6 @@
 """The worktrees component: the repository's other worktrees in a checkpoint.
 
-Modules that a save does not need are imported on first use: hardly any repository has other
-worktrees.
+Modules that a save does not need are imported on first use: few repositories have other worktrees.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ _SHOWN = 5
 
 
 class WorktreesComponent:
-    """Linked worktrees besides the one that the workspace is in. Place and HEAD of each are always
-    saved; what they hold besides their commits as `files` says: `always`, `never`, or with manual
+    """Linked worktrees besides the workspace's own. Path and HEAD of each are always saved. The
+    setting `files` says when their uncommitted files are: `always`, `never`, or with manual
     checkpoints and those before something risky (`manual`).
 
     By default a restore recreates missing worktrees and leaves the others alone."""
@@ -61,7 +60,7 @@ class WorktreesComponent:
         repository = require_repository(request.workspace)
         with_files = self._files == "always" or (self._files == "manual" and request.thorough)
         if request.intended is not None and request.intended.mode == GONE_ONLY:
-            with_files = False  # those that are there are left alone
+            with_files = False  # existing ones are left alone
         return WorktreesCapture(repository, request, self._environment, with_files=with_files).run(
             sink
         )
@@ -125,7 +124,7 @@ class WorktreesComponent:
 
 
 def _not_captured(state: ComponentState) -> list[str]:
-    """The worktrees whose uncommitted files a checkpoint does not have."""
+    """The worktrees whose uncommitted files are not in a checkpoint."""
     rows: list[dict[str, Any]] = list(state.facts["worktrees"])
     bare = ", ".join(str(row["path"]) for row in rows if not row["files"])
     return [f"uncommitted files were not saved for {printable(bare)[:300]}"] if bare else []
@@ -134,6 +133,6 @@ def _not_captured(state: ComponentState) -> list[str]:
 def _described(row: Mapping[str, Any]) -> str:
     ref, commit = row["ref"], row["commit"]
     where = f"on {ref.removeprefix('refs/heads/')}" if ref is not None else "detached"
-    stands = "no commit yet" if commit is None else f"at {commit[:10]}"
+    position = "no commit yet" if commit is None else f"at {commit[:10]}"
     files = ", with its files" if row["files"] else ""
-    return printable(f"{row['path']}: {where} {stands}{files}")
+    return printable(f"{row['path']}: {where} {position}{files}")

@@ -1,15 +1,14 @@
-"""Recreating missing worktrees, and restoring the files of others.
+"""Recreates missing worktrees, and restores the files of others.
 
-    gone for git as well   → the branch if that is gone too → `git worktree add`
-    its directory is gone  → linked again, files from its own index
-    then, where HEAD is as it was: files and index as they were
+    git no longer knows it    → recreate a missing branch → `git worktree add`
+    its directory is missing  → link it again, files from its own index
+    then, if HEAD is the same → restore files and index
 
-Guarantees: no worktree that is there is removed, except one that a restore made, that its undo
-removes, and that is unused. Where only its directory was gone, only that goes again. A file is only
-replaced or removed while its bytes are those that the state before the restore has. No branch is
-moved. Each step can be repeated. A worktree that is at another commit by now is left alone and
-reported. One that was moved is taken for the same only where git knows it and its log begins as it
-did.
+Guarantees: no existing worktree is removed, except one that a restore created, that its undo
+removes, and that is unused. If only its directory was missing, only that is removed. A file is only
+replaced or removed if the state before the restore has its bytes. No branch is moved. Each step can
+be repeated. A worktree that is at another commit by now is left alone and reported. A moved one is
+recognised only if git knows it and its log begins the same.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _INDEX_MODE = 0o644
 
 @dataclass(slots=True)
 class WorktreeSteps:
-    """What a restore does, as data: the same for the preview and for doing it."""
+    """The steps of a restore, as data: the same for the preview and the execution."""
 
     make: list[Worktree] = field(default_factory=list)
     link: list[tuple[Worktree, Linked]] = field(default_factory=list)
@@ -71,7 +70,7 @@ class WorktreeSteps:
 
 
 class WorktreesRestore:
-    """One restore. A preview takes for known whatever is there: it will be captured first."""
+    """One restore. In a preview, everything counts as known, because it will be captured first."""
 
     def __init__(
         self, repository: Repository, request: RestoreOf, environment: Mapping[str, str]
@@ -96,7 +95,7 @@ class WorktreesRestore:
             if self._gone_only and there is not None and there.is_there:
                 continue
             self._plan_one(steps, one, there)
-        if self._gone_only:  # they were not requested, so they block nothing
+        if self._gone_only:  # others were not requested, so they block nothing
             steps.warnings += steps.blocked
             steps.blocked = []
         for path in self._target.absent:
@@ -110,7 +109,7 @@ class WorktreesRestore:
         return steps
 
     def left_alone(self) -> Iterator[bytes]:
-        """Worktrees that are there and not as they were, which only an exact restore changes."""
+        """Changed worktrees, which only an exact restore changes."""
         linked = {one.path: one for one in linked_worktrees(self._repository)}
         for one in self._target.worktrees if self._gone_only else ():
             there = linked.get(one.path)
@@ -121,8 +120,8 @@ class WorktreesRestore:
                 yield one.path
 
     def _moved(self, one: Worktree, linked: Mapping[bytes, Linked]) -> Linked | None:
-        """The same worktree at another place, if git knows it there and nothing speaks against it:
-        it is there, and no other one that was saved is."""
+        """The same worktree at another path, if git knows it there, it exists, and it is not
+        another saved one."""
         if one.born is None or os.path.lexists(one.path):
             return None
         saved = {other.path for other in self._target.worktrees}
@@ -181,7 +180,7 @@ class WorktreesRestore:
             steps.fill.append(one)
 
     def _is_from_here(self) -> bool:
-        """Whether this was captured in this repository: what it keeps alive is still kept."""
+        """Whether this was captured in this repository: its kept-alive references still exist."""
         kept = self._target.kept
         return kept is not None and read_reference(self._repository, kept[0]) == kept[1]
 
@@ -226,8 +225,8 @@ class WorktreesRestore:
             git.run("reset", "--hard", "--quiet")
 
     def _fill(self, one: Worktree) -> None:
-        """Index first, because it decides what differs; then what is in the way goes, then files
-        are written, then git writes those that the index has."""
+        """Index first, because it decides what differs. Then remove blocking files, write files,
+        and let git write those that match the index."""
         assert one.files is not None
         there = next(w for w in linked_worktrees(self._repository) if w.path == one.path)
         files, git = WorktreeFiles(one.path), self._git_of(there)
@@ -244,11 +243,11 @@ class WorktreesRestore:
         tracked = set(git.run("ls-files", "-z").split(b"\0"))
         if given := b"".join(path + b"\0" for path in extra if path in tracked):
             git.run("checkout-index", "--force", "--quiet", "-z", "--stdin", given=given)
-        with contextlib.suppress(GitFailed):  # its status tells that some have changed
+        with contextlib.suppress(GitFailed):  # its exit status says that some have changed
             git.run("update-index", "-q", "--refresh")
 
     def _differs(self, one: Worktree, there: Linked) -> bool:
-        """Whether index or files are not as they were."""
+        """Whether index or files differ."""
         assert one.files is not None
         files = WorktreeFiles(one.path)
         return (
@@ -258,7 +257,7 @@ class WorktreesRestore:
         )
 
     def _is_index(self, one: Worktree, there: Linked) -> bool:
-        """Whether the index means the same; what it remembers of times is no difference."""
+        """Whether the index has the same entries; times do not matter."""
         found = read_whole(os.path.join(there.git_dir, b"index"))
         return is_same_index(found, self._index_of(one), one.commit)
 
@@ -266,8 +265,8 @@ class WorktreesRestore:
         return b"" if one.index is None else b"".join(self._request.contents.read(one.index))
 
     def _require_known(self, one: Worktree, there: Linked) -> None:
-        """Nothing is overwritten that the state before the restore does not have; what is as the
-        index has it, git has."""
+        """Require that the state before the restore has everything to be overwritten; git has files
+        that match the index."""
         assert one.files is not None
         known = self._present.at(one.path)
         captured = (known.files if known is not None else None) or {}
@@ -302,7 +301,7 @@ class WorktreesRestore:
         sync_directory(there.git_dir)
 
     def _is_untouched(self, there: Linked) -> bool:
-        """Whether a worktree that a restore made holds nothing that would be lost with it."""
+        """Whether a worktree that a restore created contains nothing that would be lost."""
         known = self._present.at(there.path)
         git, files = self._git_of(there), WorktreeFiles(there.path)
         if known is None or (known.ref, known.commit) != (there.ref, there.commit):
@@ -315,7 +314,7 @@ class WorktreesRestore:
         return True
 
     def _drop_branches(self) -> None:
-        """Branches that the restore made, if they have not moved."""
+        """Remove branches that the restore created, if they have not moved."""
         lines = [
             b"delete %b\0%b\0" % (ref, commit.encode())
             for ref, commit in self._target.new_refs.items()
@@ -326,7 +325,7 @@ class WorktreesRestore:
             self._git.run("update-ref", "--stdin", "-z", given=b"".join(lines))
 
     def differences(self) -> Iterator[str]:
-        """What is not as it should be after a restore."""
+        """What differs from the checkpoint after a restore."""
         steps = self.steps()
         yield from steps.blocked
         yield from steps.actions()
@@ -337,8 +336,7 @@ class WorktreesRestore:
 
 
 def _remove_directory(path: bytes) -> None:
-    """The link to the repository last, so that what is left of an interrupted removal is still a
-    worktree."""
+    """The link to the repository last, so that an interrupted removal still leaves a worktree."""
     for name in sorted(os.listdir(path), key=lambda name: name == b".git"):
         place = os.path.join(path, name)
         if os.path.isdir(place) and not os.path.islink(place):

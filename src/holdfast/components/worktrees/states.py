@@ -1,11 +1,11 @@
 """Worktrees in a checkpoint, as checked values, and the files of a worktree on disk.
 
-A file of a worktree is a content whose name says everything but its bytes: `0/f/src/app.py` is a
-file of the first worktree, `x` an executable one, `l` a link, `g` one that is gone although git
-tracks it. So the state alone tells what was captured.
+Each worktree file is a content whose name has everything except its bytes: `0/f/src/app.py` is a
+file of the first worktree, `x` an executable one, `l` a link, `g` a missing one that git tracks. So
+the state alone lists the captured files.
 
-On disk, every path is reached from the top of the worktree, directory by directory, by handle: no
-link is ever followed. A written file appears whole or not at all.
+On disk, every path is opened from the top of the worktree, directory by directory, by handle: no
+link is ever followed. A written file appears completely or not at all.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _LONGEST_NAME = 1000
 
 @dataclass(frozen=True, slots=True)
 class SavedFile:
-    """One path that differed from the index, or that git did not know."""
+    """One path that differed from the index, or that was untracked."""
 
     kind: str
     digest: Digest
@@ -53,9 +53,9 @@ class SavedFile:
 
 @dataclass(frozen=True, slots=True)
 class Worktree:
-    """One linked worktree. `files` is None when only the place and HEAD were saved; `index` names
-    its index then. `born` tells it from others when it was moved. Without `is_there`, git knew it
-    and its directory was gone."""
+    """One linked worktree. `files` is None if only its path and HEAD were saved; otherwise `index`
+    names its index. `born` identifies it if it was moved. Without `is_there`, git knew it but its
+    directory was gone."""
 
     path: bytes
     ref: bytes | None
@@ -68,8 +68,8 @@ class Worktree:
 
 @dataclass(frozen=True, slots=True)
 class WorktreesState:
-    """`absent` are places where there was none, or none but for git, and a restore was about to
-    make one; `new_refs` branches that it was about to make, with their commits."""
+    """`absent` are paths without a worktree, or without its directory, where a restore was about to
+    create one; `new_refs` are branches that it was about to create, with their commits."""
 
     worktrees: tuple[Worktree, ...] = ()
     absent: tuple[bytes, ...] = ()
@@ -81,13 +81,13 @@ class WorktreesState:
 
 
 def content_name(number: int, kind: str, path: bytes) -> str | None:
-    """None for a path that is too long to be one."""
+    """None if the path is too long."""
     name = f"{number}/{kind}/{to_text(path)}"
     return name if len(name) <= _LONGEST_NAME else None
 
 
 def decode(state: ComponentState) -> WorktreesState:
-    """`ComponentProblem` when this is nothing that a capture would have made."""
+    """`ComponentProblem` if no capture could have made this."""
     try:
         return _decode(state)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -151,7 +151,7 @@ class WorktreeFiles:
         self._top = top
 
     def kind(self, path: bytes) -> str | None:
-        """None for what is neither file nor link."""
+        """None if it is neither a file nor a link."""
         try:
             with self._parent(path) as (parent, name):
                 mode = os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode
@@ -166,7 +166,7 @@ class WorktreeFiles:
         return None
 
     def look(self, path: bytes) -> tuple[str | None, Digest]:
-        """Kind, and the digest of what is there."""
+        """The kind and digest of the current entry."""
         kind = self.kind(path)
         if kind is None or kind == GONE:
             return kind, NOTHING
@@ -197,7 +197,7 @@ class WorktreeFiles:
             os.fsync(parent)
 
     def remove(self, path: bytes) -> None:
-        """And directories that are empty then."""
+        """Remove the file, and directories that become empty."""
         try:
             with self._parent(path) as (parent, name):
                 os.unlink(name, dir_fd=parent)
