@@ -19,7 +19,7 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.ids import SessionId
 from holdfast.engine.repair.check import run_checks
-from holdfast.engine.save.space_limit import DISK_RESERVE_BYTES
+from holdfast.ports.filesystem import DISK_RESERVE_BYTES
 from holdfast.ports.progress import NoProgress
 from tests.behind_the_api import engine_of
 from tests.support.composition import composed, configure

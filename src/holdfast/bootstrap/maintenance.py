@@ -42,9 +42,9 @@ class RepairOutcome:
 
 
 def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
-    """Look at the store of a workspace, however damaged, and mend it if `act`.
+    """Check a workspace's store, however damaged, and repair it if `act`.
 
-    `NotFound` when the directory has no store; an encrypted one needs its key.
+    `NotFound` if the directory has no store; an encrypted one needs its key.
     """
     from holdfast.adapters.local.store_repair import StoreRepairer
     from holdfast.domain.repair_plan import Findings, plan_repair
@@ -53,7 +53,7 @@ def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
     directory = workspace.expanduser().resolve()
     layout = store_of(directory)
     if layout is None:
-        nearest_workspace(directory)  # says so if there was a store, and it is out of reach
+        nearest_workspace(directory)  # raises if there was a store that cannot be reached
         raise NotFound(f"{directory} has no store", hint="use -C DIR to choose the workspace")
     fs, clock = LocalFilesystem(), SystemClock()
     layout.require_own()
@@ -117,7 +117,7 @@ def _story_losses(found: StoryFindings | None) -> StoryLosses | None:
 
 
 def examine_surroundings(directory: Path) -> list[Symptom]:
-    """Everything around the store of a directory that may be wrong, whatever state it is in."""
+    """Problems around a directory's store, whatever state the store is in."""
     from holdfast.adapters.local.environment_checks import (
         BEFORE_OPENING,
         Surroundings,
@@ -133,7 +133,7 @@ def examine_surroundings(directory: Path) -> list[Symptom]:
     around = Surroundings(home, workspace, store_of(workspace), now_ns, None)
     found = examine(around, BEFORE_OPENING)
     problems: tuple[SettingProblem, ...] = ()
-    with suppress(HoldfastError):  # why nothing can be saved: reported when it is opened
+    with suppress(HoldfastError):  # opening it below reports why
         problems = gather_settings({}, workspace, os.environ).problems
     try:
         with open_workspace(workspace, create=False, force=True, recover=False) as opened:
@@ -160,8 +160,8 @@ def examine_surroundings(directory: Path) -> list[Symptom]:
 
 
 class Gap(NamedTuple):
-    """Something that makes protection less than a person may expect, and what to do.
-    `stops_saves`: no checkpoint can be made."""
+    """Something that weakens protection unexpectedly, and the fix. `stops_saves`: no checkpoint can
+    be made."""
 
     finding: str
     cure: str
@@ -169,11 +169,12 @@ class Gap(NamedTuple):
 
 
 def write_gaps(workspace: Path) -> list[Gap]:
-    """What keeps checkpoints from being written: a full disk, a read-only file system, permissions.
-    Before the first checkpoint, what keeps the store from being created."""
+    """What prevents checkpoints from being written: a full disk, a read-only file system,
+    permissions. Before the first checkpoint, what prevents the store from being created."""
     from holdfast.adapters.local.mounts import existing
     from holdfast.adapters.local.store_errors import write_trouble
-    from holdfast.engine.save.space_limit import DISK_RESERVE_BYTES, disk_almost_full
+    from holdfast.engine.save.space_limit import disk_almost_full
+    from holdfast.ports.filesystem import DISK_RESERVE_BYTES
 
     layout, home = store_of(workspace), holdfast_home(os.environ)
     place = home if layout is None else layout.directory
@@ -185,8 +186,8 @@ def write_gaps(workspace: Path) -> list[Gap]:
 
 
 def protection_gaps(workspace: Path, setting_problems: Iterable[SettingProblem]) -> list[Gap]:
-    """A store that cannot be written, settings that cannot be used, those of the project that are
-    not applied, and a workspace that is less than all."""
+    """An unwritable store, invalid settings, project settings that are not applied, and a workspace
+    that covers only part of its repository."""
     from holdfast.bootstrap.locations import project_settings_file
     from holdfast.bootstrap.settings import project_settings
     from holdfast.bootstrap.stores import former_store
@@ -222,7 +223,7 @@ def protection_gaps(workspace: Path, setting_problems: Iterable[SettingProblem])
 
 
 def ignored_by_far(skipped: Iterable[Skipped], files: int) -> Gap | None:
-    """A `.holdfastignore` that leaves out more than is saved."""
+    """A `.holdfastignore` that excludes more than is saved."""
     ours = sum(s.reason is SkipReason.IGNORED and ".holdfastignore:" in s.detail for s in skipped)
     if ours <= files:
         return None
@@ -232,8 +233,8 @@ def ignored_by_far(skipped: Iterable[Skipped], files: int) -> Gap | None:
 
 
 def _ignored_now(workspace: Path) -> list[Gap]:
-    """Asked last, and not while the store is in use or interrupted work is left: the lock that a
-    look needs would put that right."""
+    """Checked last, and not while the store is in use or has interrupted work: taking the lock
+    would repair that."""
     with (
         suppress(HoldfastError, OSError),
         open_workspace(workspace, create=False, force=True, recover=False) as opened,
@@ -259,7 +260,7 @@ def _protection(gaps: Iterable[Gap]) -> list[Symptom]:
 
 
 def _settings_or_defaults(catalog: SqliteCatalog, workspace: Path) -> Settings:
-    """A repair does not stop at an unusable setting."""
+    """A repair does not fail because of an invalid setting."""
     try:
         return make_settings(gather_settings(catalog.settings(), workspace, os.environ).values)
     except HoldfastError:

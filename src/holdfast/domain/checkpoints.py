@@ -12,7 +12,7 @@ from holdfast.values.classes import NamedTuple, dataclass
 
 
 class Kind(StrEnum):
-    """What caused a checkpoint; the last two are records that restores leave behind."""
+    """The cause of a checkpoint. The last two are records of restores."""
 
     MANUAL = "manual"
     INITIAL = "initial"
@@ -49,12 +49,11 @@ KINDS_OF_TYPE = {
     "session": (Kind.INITIAL, *RECORD_KINDS),
     "risky": (Kind.RISKY,),
 }
-"""Kinds grouped into the four types that the tools of agents offer as filters."""
+"""Kinds grouped into the four types that agent tools offer as filters."""
 
 
 def kinds_named(text: str) -> tuple[Kind, ...]:
-    """One kind or several, separated by commas, and `auto` for all automatic ones; nothing when one
-    of them is unknown."""
+    """Parse kinds separated by commas; `auto` means all automatic ones. Empty if one is unknown."""
     kinds: list[Kind] = []
     for word in text.lower().split(","):
         if word in ("auto", "automatic"):
@@ -68,11 +67,12 @@ def kinds_named(text: str) -> tuple[Kind, ...]:
 
 
 SETUP_TAG = "holdfast-setup"
-"""Of a checkpoint made around `install` or `uninstall`: files that these remove are not lost."""
+"""The tag of checkpoints made around `install` or `uninstall`, so that files these remove are not
+lost."""
 
 
 class SkipReason(StrEnum):
-    """Why a path is not in a checkpoint, or not wholly."""
+    """Why a path is not in a checkpoint, or only in part."""
 
     IGNORED = "ignored"
     FILTERED = "excluded by file_filter"
@@ -80,7 +80,7 @@ class SkipReason(StrEnum):
     SPECIAL = "special file"
     UNREADABLE = "unreadable"
     UNSTABLE = "changed while being read"
-    VANISHED = "vanished while being read"
+
     GIT_DATA = "git data"
     OWN_DATA = "holdfast's own data"
     TOO_DEEP = "nested too deeply"
@@ -114,7 +114,7 @@ class SkipReason(StrEnum):
 
     @property
     def content_is_captured(self) -> bool:
-        """Notes about a path that is nevertheless in the checkpoint."""
+        """Whether this is a note about a path that is in the checkpoint."""
         return self in (
             SkipReason.UNSTABLE,
             SkipReason.XATTRS,
@@ -133,7 +133,8 @@ class Skipped:
 
     @property
     def is_expected(self) -> bool:
-        """Our own marker, and the repository itself, whose state is saved besides the files."""
+        """True for Holdfast's own marker, and for the repository, whose state is saved
+        separately."""
         own = self.reason is SkipReason.GIT_DATA and self.path == GIT_DIRECTORY
         return own or self.reason is SkipReason.OWN_DATA
 
@@ -167,11 +168,11 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """One row of the catalog: a tree, its story and its place in the history.
+    """One catalog row: a tree, its intent and its place in the history.
 
-    `sequence` orders checkpoints (I7); `created_at_ns` is what the wall clock said and is only
-    shown. `report` names the object that lists everything left out; `components` the one that lists
-    what was captured besides files. `round` is the stretch of work it belongs to.
+    `sequence` orders checkpoints (I7); `created_at_ns` is wall-clock time, for display only.
+    `report` names the object that lists everything left out. `components` names the object that
+    lists state other than files. `round` is the round of work it belongs to.
     """
 
     sequence: int
@@ -204,7 +205,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class NewCheckpoint:
-    """A checkpoint before a catalog has given it a place in the order, as in a bundle."""
+    """A checkpoint before a catalog gives it a sequence number, as in a bundle."""
 
     id: CheckpointId
     session_id: SessionId
@@ -226,9 +227,9 @@ class NewCheckpoint:
 
 
 class Milestone(NamedTuple):
-    """A checkpoint reduced to what counting a whole session needs.
+    """The part of a checkpoint needed to count a whole session.
 
-    Read by the ten thousands, so it is a plain tuple.
+    A plain tuple, because tens of thousands are read at once.
     """
 
     sequence: int

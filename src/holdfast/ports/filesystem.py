@@ -1,7 +1,8 @@
-"""The system calls that saving and restoring make, so that tests can fail, record or kill any one.
+"""The system calls that saving and restoring make, so that tests can make any one fail, record it
+or kill the process at it.
 
-Members have the shape of the `os` functions, so the real adapter costs nothing on the hot path.
-Every path argument is one name relative to `dir_fd` (I6), or an absolute path of the store.
+Members have the signatures of the `os` functions, so the real adapter costs nothing on the hot
+path. Every path argument is one name relative to `dir_fd` (I6), or an absolute path in the store.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
     from holdfast.domain.sqlite_files import DatabaseJob, Written
 
 StatNumbers: TypeAlias = tuple[int, int, int, int, int]
-"""inode, size, mtime_ns, ctime_ns, mode: what an unchanged file is recognised by."""
+"""inode, size, mtime_ns, ctime_ns, mode: they identify an unchanged file."""
 
 FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700
-"""Of everything that Holdfast makes for itself: only the user may read it."""
+"""For everything that Holdfast creates for itself: only the user may read it."""
 
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -28,8 +29,11 @@ DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
+DISK_RESERVE_BYTES = 64 << 20
+"""Never filled: other programs, and Holdfast's own log, need room to finish."""
+
 SET_ASIDE = b".aside"
-"""Behind the name of what waits while an exchange is made in steps; see `exchange`."""
+"""The suffix of a file that waits during an exchange in several steps; see `exchange`."""
 
 
 class Filesystem(Protocol):
@@ -65,7 +69,7 @@ class Filesystem(Protocol):
     def write(self, fd: int, data: bytes) -> int: ...
 
     def fsync(self, fd: int) -> None:
-        """Make the content of a file or directory durable. After an error, nothing is known."""
+        """Make the content of a file or directory durable. After an error, its state is unknown."""
 
     def sync_all(self, fd: int) -> None:
         """Make everything written so far on the file system of `fd` durable."""

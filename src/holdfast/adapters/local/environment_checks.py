@@ -1,9 +1,9 @@
-"""Checks of a store's environment, one function each; every finding comes with its cure. Nothing
-changes.
+"""Checks of a store's environment, one function each; every finding comes with its fix. Nothing is
+changed.
 
 `EXAMINATIONS` is the list; add a function there for another check. A function gets the
-`Surroundings` and yields one `Symptom` for each check, even if all is well, so a person sees what
-was checked. A failed check is a symptom like any other.
+`Surroundings` and yields one `Symptom` for each check, even if all is well, so that a person sees
+what was checked. A failed check is a symptom like any other.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from holdfast.domain.errors import HoldfastError
 from holdfast.domain.paths import MARKER_DIRECTORY, STAGING_PREFIX
 from holdfast.domain.repair_plan import Gravity, Symptom
 from holdfast.domain.wording import size_words
+from holdfast.ports.filesystem import DISK_RESERVE_BYTES
 
 _OTHERS = 0o077
 _LOW_DISK_BYTES = 1 << 30
 _MUCH_BYTES = 100_000_000
-_NO_DISK_BYTES = 64 << 20
 _FEW_WATCHES = 65_536
 _LONG_HELD_NS = 600 * 1_000_000_000
 _SLACK_NS = 120 * 1_000_000_000
@@ -55,7 +55,7 @@ _NEAR_THE_BUDGET = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Where to look. Without a store only the rest is looked at."""
+    """Where to look. Without a store, only the rest is checked."""
 
     home: Path
     workspace: Path
@@ -72,7 +72,7 @@ Examination = Callable[[Surroundings], Iterator[Symptom]]
 
 
 def examine(around: Surroundings, looks: Sequence[Examination] | None = None) -> list[Symptom]:
-    """What all of them find, or some; each goes as far as it can see."""
+    """The findings of all checks, or of some; each goes as far as it can."""
     found: list[Symptom] = []
     for look in EXAMINATIONS if looks is None else looks:
         try:
@@ -97,9 +97,10 @@ def opening(around: Surroundings) -> Iterator[Symptom]:
 
 
 def permissions(around: Surroundings) -> Iterator[Symptom]:
-    """Private, ours, and writable: the home of all stores and everything in this one.
+    """Private, owned and writable: the home of all stores and everything in this one.
 
-    Opening a store closes its directory to others, so this has to come before."""
+    Opening a store closes its directory to others, so this has to come before.
+    """
     if not os.path.lexists(around.home):
         yield _future_home(around.home)
         return
@@ -134,7 +135,7 @@ def _permissions_of(path: Path) -> Iterator[Symptom]:
         finding = f"{path} belongs to another user (uid {status.st_uid})"
         yield Symptom("ownership", Gravity.PROBLEM, finding, f"sudo chown -R $USER {quoted}")
     elif not (stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)):
-        # Never a chmod: it would follow a link to wherever that leads.
+        # Never suggest chmod, which would follow a link to its target.
         finding = f"{path} is neither a file nor a directory and does not belong there"
         cure = f"find out where it comes from, then remove it: rm {quoted}"
         yield Symptom("permissions", Gravity.PROBLEM, finding, cure)
@@ -161,7 +162,7 @@ def free_disk(around: Surroundings) -> Iterator[Symptom]:
     free = os.statvfs(place)
     free_bytes = free.f_bavail * free.f_frsize
     finding = f"{size_words(free_bytes)} free on the disk of {place}"
-    if free_bytes < _NO_DISK_BYTES:
+    if free_bytes <= DISK_RESERVE_BYTES:
         cure = "free some space, or set HOLDFAST_HOME to another disk"
         yield Symptom("disk", Gravity.PROBLEM, finding + ": checkpoints are refused", cure)
     elif free_bytes < _LOW_DISK_BYTES:
@@ -186,7 +187,7 @@ def budget(around: Surroundings) -> Iterator[Symptom]:
 
 
 def lost_workspaces(around: Surroundings) -> Iterator[Symptom]:
-    """Unused stores take room from the others; only a person can tell."""
+    """Unused stores take space from the others, but only a person can know."""
     found = stores_without_workspace(around.home)
     if not found:
         yield Symptom("other stores", Gravity.FINE, "every store has its workspace")
@@ -246,7 +247,7 @@ def sqlite(around: Surroundings) -> Iterator[Symptom]:
 
 
 def lock(around: Surroundings) -> Iterator[Symptom]:
-    """A lock ends with its process, so one that is held has a holder who lives."""
+    """A lock ends with its process, so a held lock has a live holder."""
     if around.layout is None or not around.layout.lock.exists():
         return
     fd = os.open(around.layout.lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -280,7 +281,7 @@ def _lock_symptom(description: bytes, now_ns: int) -> Symptom:
 
 
 def leftovers(around: Surroundings) -> Iterator[Symptom]:
-    """What interrupted operations left behind."""
+    """Leftovers of interrupted operations."""
     found = [
         Symptom("leftovers", gravity, finding, cure)
         for is_there, gravity, finding, cure in _possible_leftovers(around)
@@ -336,13 +337,13 @@ def _has_staging(workspace: Path, store_id: str) -> bool:
 
 
 def marker(around: Surroundings) -> Iterator[Symptom]:
-    """Whether workspace and store still mean each other."""
+    """Whether workspace and store still refer to each other."""
     if around.layout is None:
         return
     try:
         described: Path = around.layout.read_description()["workspace"]
     except HoldfastError:
-        return  # said by `opening`
+        return  # reported by `opening`
     if described == around.workspace:
         yield Symptom("marker", Gravity.FINE, "the workspace and its store match")
     elif described.exists():

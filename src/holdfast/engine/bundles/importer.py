@@ -24,11 +24,10 @@ from holdfast.engine.bundles.objects import MOST_TIMES_THE_BUDGET
 from holdfast.engine.bundles.placement import ImportPlan, homes_of, import_story, place
 from holdfast.engine.bundles.verifier import VerifiedBundle, verified_bundle
 from holdfast.engine.conversation.conversation import require_room
-from holdfast.engine.save.space_limit import DISK_RESERVE_BYTES
 from holdfast.engine.stored_objects import Item, store_chained
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewOperation
-from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.filesystem import DISK_RESERVE_BYTES, Filesystem
 from holdfast.ports.progress import NoProgress, Progress
 
 

@@ -14,10 +14,8 @@ from collections.abc import Callable
 from holdfast.domain.errors import NoSpace
 from holdfast.domain.ids import Digest
 from holdfast.engine.vault import Vault
+from holdfast.ports.filesystem import DISK_RESERVE_BYTES
 from holdfast.ports.objects import ObjectWriter, WriteTotals
-
-DISK_RESERVE_BYTES = 64 << 20
-"""Never filled: other programs, and Holdfast's own log, need space to finish cleanly."""
 
 _WARN_AT = 0.8
 _LARGEST_RESERVE_BYTES = 1 << 20
