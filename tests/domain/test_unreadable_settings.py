@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import InvalidSetting
-from holdfast.domain.retention import NEVER_DROPPED, rules_with
+from holdfast.domain.retention import ALWAYS_KEPT, rules_with
 from holdfast.domain.settings.fallback import readable_settings
 from holdfast.domain.settings.schema import Settings, make_settings
 
@@ -36,7 +36,7 @@ def test_a_budget_that_cannot_be_read_deletes_nothing(key: str) -> None:
 def test_retention_that_cannot_be_read_lets_nothing_expire(found: dict[str, Any]) -> None:
     rules = rules_with(_settings(found).retention)
     for kind in Kind:
-        if kind not in NEVER_DROPPED:
+        if kind not in ALWAYS_KEPT:
             assert rules[kind].to_plain() == "forever"
 
 

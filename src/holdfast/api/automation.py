@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.bootstrap.automation_host import LocalHost
-from holdfast.bootstrap.automation_host import give_memory_back as give_memory_back
 from holdfast.bootstrap.automation_host import is_on_a_network as is_on_a_network
+from holdfast.bootstrap.automation_host import release_memory as release_memory
 
 if TYPE_CHECKING:
     from holdfast.app.automation.event_handler import EventHandler as EventHandler

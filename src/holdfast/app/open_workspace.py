@@ -1,4 +1,4 @@
-"""A workspace with its store open: what use cases work on and `bootstrap` puts together."""
+"""A workspace with its store open: use cases work on it, and `bootstrap` creates it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SettingProblem:
-    """A setting that cannot be used: where and why, and what to do about it."""
+    """An invalid setting: where and why, and the fix."""
 
     finding: str
     cure: str
@@ -26,7 +26,7 @@ class SettingProblem:
 
 @dataclass(frozen=True, slots=True)
 class GatheredSettings:
-    """Effective values, where each comes from, and what cannot be used."""
+    """Effective values, the source of each, and invalid settings."""
 
     values: dict[str, Any]
     origins: dict[str, str]
@@ -34,7 +34,8 @@ class GatheredSettings:
 
 
 class Composition(Protocol):
-    """How `bootstrap` put a workspace together, for when the world around it has changed."""
+    """How `bootstrap` composed a workspace, to be able to redo parts when its surroundings
+    change."""
 
     def gather_settings(
         self, stored: Mapping[str, str], workspace: Path, environment: Mapping[str, str]
@@ -44,19 +45,18 @@ class Composition(Protocol):
         """The same vault with components that see another environment."""
 
     def restore_marker(self, workspace: Path) -> None:
-        """Write the marker of the workspace again where it is gone: `git clean -fdx` removes it."""
+        """Rewrite the workspace's marker if it is gone: `git clean -fdx` removes it."""
 
     def is_store_of(self, workspace: Path) -> bool:
-        """Whether the directory still has this store: the workspace may have moved away, and
-        another one may be at its place."""
+        """Whether the directory still has this store. The workspace may have moved, and another may
+        be in its place."""
 
 
 class OpenWorkspace:
     """A workspace with its store open. Close it, or use it as a context.
 
-    `setting_problems` are settings that cannot be used. `news` is what opening it has to report
-    about the store. `environment` is that of the caller, which need not be this process: programs
-    are started with it.
+    `setting_problems` are invalid settings. `news` are messages about the store from opening it.
+    `environment` is the caller's, which may be another process; programs are started with it.
     """
 
     def __init__(
@@ -78,9 +78,9 @@ class OpenWorkspace:
         self._composition = composition
 
     def is_current(self) -> bool:
-        """Whether opening it again would give the same store and settings. Ask before each use of a
-        workspace that is kept open, so that a changed setting counts from the next operation on.
-        `InvalidSetting`, or what opening it would raise, when that cannot be determined."""
+        """Whether opening it again would give the same store and settings. Call it before each use
+        of a workspace that is kept open, so that a changed setting applies from the next operation.
+        Raises `InvalidSetting`, or what opening would raise, if unknown."""
         vault = self.engine.vault
         if self.store.was_replaced() or not self._composition.is_store_of(vault.workspace):
             return False
@@ -94,7 +94,7 @@ class OpenWorkspace:
         self._composition.restore_marker(self.engine.vault.workspace)
 
     def with_engine(self, engine: Engine) -> OpenWorkspace:
-        """The same workspace, worked on by another engine of it. Its news go along."""
+        """The same workspace with another of its engines. Takes the news along."""
         other = copy(self)
         other.engine = engine
         self.news = ()

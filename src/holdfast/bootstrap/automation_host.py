@@ -1,5 +1,5 @@
-"""This machine for automation, see `holdfast.app.automation.host.Host`; and which directory an
-event is about: the one that the agent was opened on, or the project that it is in."""
+"""The local machine for automation, see `holdfast.app.automation.host.Host`; and the directory that
+an event is about: the one the agent was opened on, or the project that it is in."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class LocalHost:
-    """Opens workspaces in one environment; imports what that takes when it is needed."""
+    """Opens workspaces in one environment; imports are deferred until needed."""
 
     def __init__(self, environment: Mapping[str, str], fallback: Fallback) -> None:
         self.environment = environment
@@ -68,22 +68,22 @@ class LocalHost:
         )
 
 
-def give_memory_back() -> None:
+def release_memory() -> None:
     """Return memory that this process no longer needs to the system."""
-    from holdfast.adapters.local.linux_calls import give_memory_back
+    from holdfast.adapters.local.linux_calls import release_memory
 
-    give_memory_back()
+    release_memory()
 
 
 def is_on_a_network(directory: Path) -> bool:
-    """Whether other machines may see the directory, too."""
+    """Whether other machines may see the directory too."""
     from holdfast.adapters.local.mounts import is_on_a_network
 
     return is_on_a_network(directory)
 
 
 def open_watcher() -> Watcher:
-    """The watcher of this system, or one that says why there is none."""
+    """The watcher for this system, or one that gives the reason why there is none."""
     from holdfast.ports.watcher import NoWatcher
 
     if sys.platform != "linux":
@@ -107,13 +107,13 @@ def _watcher_elsewhere() -> Watcher:
 
 
 def workspace_of(event: AgentEvent, caller_directory: str = os.curdir) -> Path:
-    """The workspace to save: one that has a store already, else the root of the project.
+    """The workspace to save: one that already has a store, or else the root of the project.
 
-    An agent may be in a directory below; what it was opened on is what has to be protected. It is
-    so, too, while the agent is in a directory that is no project, such as /tmp. One that was
-    started above its projects is protected in the project that its tool names, and what is written
-    in a worktree below is saved as a part of that worktree. `caller_directory` is the directory of
-    the hook's process, which relative paths begin at.
+    An agent may be in a directory below; the directory it was opened on is protected. This holds
+    even while the agent is in a directory that is not a project, such as /tmp. An agent started
+    above its projects is protected in the project that its tool names. Files written in a worktree
+    below are saved with that worktree. `caller_directory` is the directory of the hook's process,
+    to which paths are relative.
     """
     from holdfast.bootstrap.workspace_choice import is_project
 
@@ -126,12 +126,12 @@ def workspace_of(event: AgentEvent, caller_directory: str = os.curdir) -> Path:
     if is_project(chosen):
         return _worktree_of_paths(event.paths, current or chosen, chosen) or chosen
     found = _project_of_paths(_named(event, chosen), current or chosen)
-    # One around it leaves the directory out, or it would have been chosen.
+    # A project around the directory leaves it out, or it would have been chosen.
     return chosen if found is None or found in chosen.parents else found
 
 
 def _named(event: AgentEvent, chosen: Path) -> tuple[str, ...]:
-    """The paths that a tool is about to change, or that its command goes to."""
+    """The paths that a tool is about to change, or that its command works in."""
     if not event.command:
         return event.paths
     from holdfast.domain.external_paths import by_home
@@ -150,8 +150,8 @@ def _named(event: AgentEvent, chosen: Path) -> tuple[str, ...]:
 
 
 def _worktree_of_paths(paths: tuple[str, ...], current: Path, workspace: Path) -> Path | None:
-    """The one worktree or repository, inside the workspace and not saved by it, that all of them
-    are in."""
+    """The one worktree or repository, inside the workspace and not saved by it, that contains all
+    paths."""
     from holdfast.bootstrap.workspace_choice import own_project
 
     places = {_nearest_directory(current, path) for path in paths}
@@ -170,7 +170,7 @@ def _opened_on(event: AgentEvent, current: Path | None, caller_directory: str) -
 
     project = _directory(event.project, caller_directory)
     if project is not None and Path.home().resolve().is_relative_to(project):
-        project = None  # an agent that was started at home, or above, says nothing by that
+        project = None  # an agent started at home, or above, reveals nothing
     if project is not None and (current is None or current.is_relative_to(project)):
         opened_on = workspace_for(project, opened_on=True)
         return own_project(opened_on, current or project) or opened_on
@@ -186,7 +186,7 @@ def _opened_on(event: AgentEvent, current: Path | None, caller_directory: str) -
 
 
 def _project_of_paths(paths: tuple[str, ...], current: Path) -> Path | None:
-    """The one project that all of them are in, if there is one."""
+    """The one project that contains all paths, if there is one."""
     from holdfast.bootstrap.workspace_choice import is_project, workspace_for
 
     places = {_nearest_directory(current, path) for path in paths}

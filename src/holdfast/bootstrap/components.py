@@ -1,5 +1,5 @@
-"""Assembly of a workspace's components, and of further parts that one save of many needs: part of
-the composition root.
+"""Assembly of a workspace's components, and of other parts that few saves need: part of the
+composition root.
 
 Each built-in component has one entry in `components_of`: how to create it, and whether it may
 apply, checked without loading it.
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from holdfast.ports.store import AgentStates, OpenStore, StoreFiles
 
 _AGENTS = "holdfast.interfaces.agents"
-"""Agents are plug-ins above this layer: the package is loaded by its name, when it is needed."""
+"""Agents are plug-ins above this layer, so the package is loaded by name, on demand."""
 
 
 class LocalSecondReader:
-    """See `holdfast.ports.scan_hints.SecondReader`: another process, imported when it is used."""
+    """See `holdfast.ports.scan_hints.SecondReader`: another process, imported on use."""
 
     def __init__(self, settings: Settings, workspace: Path, files: StoreFiles) -> None:
         self._settings = settings
@@ -56,7 +56,7 @@ class LocalSecondReader:
 
 
 def with_parts(vault: Vault, environment: Mapping[str, str], store: LocalStore) -> Vault:
-    """The vault with components, and with the way to the repository of its workspace."""
+    """The vault with components, and with access to the workspace's repository."""
 
     def repository() -> WorkRepository:
         from holdfast.components.git.work_repository import GitWork
@@ -70,7 +70,7 @@ def with_parts(vault: Vault, environment: Mapping[str, str], store: LocalStore) 
 def components_of(
     vault: Vault, environment: Mapping[str, str], store: LocalStore
 ) -> InstalledComponents:
-    """Nothing is imported before a component is asked for."""
+    """Nothing is imported before a component is needed."""
 
     settings = vault.settings
     with_nested = settings.git_nested == "on"
@@ -151,7 +151,7 @@ def stored_agent_states(store: OpenStore) -> AgentStates:
     from holdfast.adapters.local.local_store import LocalStore
     from holdfast.adapters.local.store_notes import StoredAgentStates
 
-    assert isinstance(store, LocalStore)  # no other kind of store is opened for writing
+    assert isinstance(store, LocalStore)  # only local stores are opened for writing
     return StoredAgentStates(store.notes)
 
 
@@ -173,7 +173,7 @@ def known_agents() -> dict[str, KnownAgent]:
 
 
 def transcript_reader(name: str) -> MessageOf:
-    """How a line of an agent's transcript is read."""
+    """The parser for a line of an agent's transcript."""
     readers: dict[str, MessageOf] = {
         agent.name: agent.transcript_message
         for agent in import_module(_AGENTS).every_agent()

@@ -40,7 +40,7 @@ def unlock_store(
     given: Secret | None = None,
     ask: Callable[[], str | None] | None = None,
 ) -> Unlocked:
-    """The keys of an encrypted store; never from the workspace, never from the store."""
+    """The keys of an encrypted store; never read from the workspace or the store."""
     from holdfast.adapters.local.encryption.unlock import unlock
 
     return unlock(layout, replace(_key_sources(environment), given=given, ask=ask))
@@ -66,7 +66,8 @@ def _key_sources(environment: Mapping[str, str]) -> KeySources:
 
 
 def key_file_secret(path: Path, workspace: Path, environment: Mapping[str, str]) -> Secret:
-    """The key in a file, which is made if there is none; it must not be inside what it protects."""
+    """The key in a file, which is created if missing; it must not be inside the data it
+    protects."""
     from holdfast.adapters.local.encryption.unlock import make_key_file, read_key_file
 
     place = path.expanduser().absolute()
@@ -99,7 +100,7 @@ def passphrase_secret(text: str) -> Secret:
 
 
 def passphrase_file_secret(path: Path) -> Secret:
-    """The same from the first line of a file."""
+    """A passphrase from the first line of a file."""
     from holdfast.adapters.local.encryption.unlock import (
         read_passphrase_file,
         require_strong_enough,
@@ -114,9 +115,9 @@ def chosen_secret(
     environment: Mapping[str, str],
     chosen: Callable[[Path], Secret] | None,
 ) -> tuple[Callable[[Path], Secret] | None, tuple[str, ...]]:
-    """What encrypts a new store: what was chosen, or a key at hand where the lost store was
-    encrypted, and what to say. `KeyNeeded` without a key. Of a clone only its marker says that it
-    was: no reason to leave it unprotected."""
+    """The secret for a new store, and messages about it: the chosen one, or an available key if the
+    lost store was encrypted. `KeyNeeded` without a key. For a clone, only its marker says that the
+    store was encrypted, so it gets a store without encryption."""
     lost = identity.lost_encrypted(directory)
     if chosen is not None or lost is None:
         return chosen, ()

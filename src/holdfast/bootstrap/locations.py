@@ -24,7 +24,8 @@ _SYSTEM_DIRECTORIES = (
 
 
 def holdfast_home(environment: Mapping[str, str]) -> Path:
-    """Where stores live: outside every workspace, so that no clean-up of one reaches it."""
+    """The directory of the stores: outside every workspace, so that cleaning one does not reach
+    it."""
     if chosen := environment.get("HOLDFAST_HOME"):
         return Path(chosen).expanduser().absolute()
     if sys.platform == "darwin":
@@ -45,8 +46,8 @@ def user_settings_file(environment: Mapping[str, str]) -> Path:
 
 
 def require_project(workspace: Path, home: Path, *, force: bool, for_agent: bool = False) -> Path:
-    """The real path of a directory that is worth protecting; refuses `/`, `$HOME` and the like.
-    `for_agent`: a person who works with an agent is notified, and gives no options."""
+    """The real path of a directory that can be protected; refuses `/`, `$HOME` and the like.
+    `for_agent`: the hint is for the user of an agent, who gives no options."""
     try:
         directory = workspace.expanduser().resolve(strict=True)
     except (OSError, RuntimeError):
@@ -83,21 +84,21 @@ def require_project(workspace: Path, home: Path, *, force: bool, for_agent: bool
     return directory
 
 
-def is_no_place_for_work(directory: Path) -> bool:
-    """Whether the directory, without links in it, is one that is refused as a workspace."""
+def is_refused_as_workspace(directory: Path) -> bool:
+    """Whether the directory, a real path, is refused as a workspace."""
     home = holdfast_home(os.environ)
     return refusal_reason(directory, Path(os.path.realpath(home))) is not None
 
 
 def why_no_project(directory: Path) -> str | None:
-    """The reason that such a directory is refused for, in words that follow its name."""
+    """The reason for refusing such a directory, worded to follow its name."""
     home = holdfast_home(os.environ)
     found = refusal_reason(Path(os.path.realpath(directory)), Path(os.path.realpath(home)))
     return None if found is None else found.problem
 
 
 class _NoProject:
-    """Why a directory is refused, and what a person and an agent's user can do instead."""
+    """Why a directory is refused, with a hint for a person and one for an agent's user."""
 
     def __init__(
         self,

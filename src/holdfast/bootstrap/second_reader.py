@@ -29,13 +29,13 @@ from holdfast.ports.filesystem import DIRECTORY_FLAGS, write_all
 
 
 def serve() -> None:
-    """Do the job that comes on the input, and end with the parent process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for our starter, who ends us
+    """Do the job given on the input, and exit with the parent process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it and ends this process
     with open(INPUT, "rb", buffering=0, closefd=False) as given:
         job = json.loads(given.readline())
     met = threading.Event()
     threading.Thread(target=_listen, args=(met,), daemon=True).start()
-    gc.disable()  # nothing here goes round in circles, and all of it goes with the process
+    gc.disable()  # no reference cycles here, and the process is short-lived
     fs = LocalFilesystem()
 
     def say(frame: bytes) -> None:
@@ -55,7 +55,7 @@ def serve() -> None:
     capture = FileCapture(fs, stream, started_ns)
     walker = BackwardWalker(fs, capture, policy, started_ns, tell, met.is_set)
     with contextlib.suppress(WalksMet):
-        # Reopened: a handle that is handed on shares its position in the list of names.
+        # Reopened, because an inherited handle shares its position in the directory listing.
         walker.walk(fs.open(b".", DIRECTORY_FLAGS, dir_fd=job["root_fd"]), None, None)
     stream.commit()
     say(end_frame())

@@ -1,4 +1,4 @@
-"""The effective settings of a workspace: user, project, store and environment together."""
+"""The effective settings of a workspace, from user, project, store and environment."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from holdfast.domain.settings.schema import (
 def gather_settings(
     stored: Mapping[str, str], workspace: Path, environment: Mapping[str, str] | None = None
 ) -> GatheredSettings:
-    """The environment wins over the store, which wins over what is taken from the project file,
-    which wins over the user's file. What the project includes is added to what the user includes. A
-    retired setting has an origin and no value. Unusable settings are skipped and listed."""
+    """The environment overrides the store, which overrides the project file, which overrides the
+    user's file. Project includes are added to the user's. A retired setting has an origin and no
+    value. Invalid settings are skipped and listed."""
     environment = os.environ if environment is None else environment
     problems: list[SettingProblem] = []
     user_file = user_settings_file(environment)
@@ -93,7 +93,7 @@ def _take_from_environment(
     given = [name for name in environment if name.startswith("HOLDFAST_")]
     for key in KEYS if given else ():
         variable = f"HOLDFAST_{key.upper()}"
-        if variable not in given or key == "key_file":  # the key file is looked for by unlocking
+        if variable not in given or key == "key_file":  # unlocking reads the key file's variable
             continue
         text: Any = environment[variable]
         try:
@@ -110,12 +110,12 @@ def _take_from_environment(
 
 
 def project_settings(workspace: Path, environment: Mapping[str, str]) -> ProjectSettings:
-    """What a project's own file sets, and what of it is not taken, with the reason."""
+    """The settings in a project's own file, and those not applied, with the reason."""
     return read_project_settings(project_settings_file(workspace), holdfast_home(environment))
 
 
 def trust_settings(workspace: Path, environment: Mapping[str, str]) -> ProjectSettings:
-    """Take the project's file, as it is now, in whole; what it sets from here on."""
+    """Trust the project's file in its current form; returns the settings that now apply."""
     home = holdfast_home(environment)
     require_own_place(home)
     fs = LocalFilesystem()

@@ -15,7 +15,7 @@ from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.store_errors import store_trouble, translate_os_error
 from holdfast.adapters.local.store_files import read_own_file, require_own_place
 from holdfast.adapters.local.system import RandomIds, random_bytes
-from holdfast.bootstrap.locations import holdfast_home, is_no_place_for_work, refusal_reason
+from holdfast.bootstrap.locations import holdfast_home, is_refused_as_workspace, refusal_reason
 from holdfast.domain.errors import (
     HoldfastError,
     NoSpace,
@@ -47,16 +47,17 @@ _OTHERS = 0o077
 
 
 def store_of(workspace: Path, environment: Mapping[str, str] | None = None) -> StoreLayout | None:
-    """The store that belongs to a directory, whatever state it is in."""
+    """The store that belongs to a directory, in whatever state it is."""
     home = holdfast_home(os.environ if environment is None else environment)
     return WorkspaceIdentity(LocalFilesystem(), home, RandomIds()).locate(workspace)
 
 
 def nearest_workspace(start: Path, *, or_lost: bool = False) -> Path | None:
-    """The nearest directory, from `start` upwards, that has a store, as git finds a repository; or,
-    with `or_lost`, whose marker names one that is not there, which is `StoreMissing` otherwise.
+    """The nearest directory, from `start` upwards, that has a store, as git finds a repository. If
+    a marker names a store that does not exist, raises `StoreMissing` or, with `or_lost`, returns
+    its directory.
 
-    A directory above that is no project (someone once insisted on their home) is passed over.
+    A directory above that is refused as a workspace, such as the home directory, is skipped.
     """
     home = holdfast_home(os.environ)
     require_own_place(home)
@@ -83,7 +84,7 @@ def nearest_workspace(start: Path, *, or_lost: bool = False) -> Path | None:
 
 
 def former_store(workspace: Path, environment: Mapping[str, str]) -> StoreLayout | None:
-    """The store that was missing when the one of this workspace was made in its place."""
+    """The store that was missing when this workspace's current one was created."""
     home = holdfast_home(environment)
     identity = WorkspaceIdentity(LocalFilesystem(), home, RandomIds())
     layout = identity.locate(workspace)
@@ -91,7 +92,7 @@ def former_store(workspace: Path, environment: Mapping[str, str]) -> StoreLayout
 
 
 def restore_marker(workspace: Path, layout: StoreLayout) -> None:
-    """Write the marker again where it is gone: `git clean -fdx` removes it."""
+    """Rewrite the marker if it is gone: `git clean -fdx` removes it."""
     if os.path.lexists(workspace / ".holdfast" / MARKER_NAME):
         return
     with store_trouble("linking it to its workspace"):
@@ -99,7 +100,7 @@ def restore_marker(workspace: Path, layout: StoreLayout) -> None:
 
 
 def use_former_store(workspace: Path, environment: Mapping[str, str]) -> StoreLayout:
-    """Let a workspace have the store again that was missing when another one was made for it."""
+    """Link a workspace to the store again that was missing when its current one was created."""
     former = former_store(workspace, environment)
     if former is None or not former.exists():
         raise NotFound(
@@ -116,7 +117,7 @@ def use_former_store(workspace: Path, environment: Mapping[str, str]) -> StoreLa
 def find_store(
     identity: WorkspaceIdentity, directory: Path, *, new_store: bool, create: bool, protect: bool
 ) -> tuple[StoreLayout | None, tuple[str, ...]]:
-    """The store, and what to say if a new one has to be made in place of one that is missing."""
+    """The store, and messages if a new one has to be created in place of a missing one."""
     try:
         return identity.find(directory, or_missing=new_store), ()
     except StoreMissing as missing:
@@ -164,13 +165,13 @@ def make_home(fs: LocalFilesystem, home: Path) -> None:
 
 
 def find_workspace(directory: Path, *, create: bool, force: bool = False) -> Path | None:
-    """The workspace that a directory belongs to, with a store or without. None in a directory that
+    """The workspace that a directory belongs to, with or without a store. None for a directory that
     is refused as a workspace, such as the home directory, unless `force` or `create`. With
-    `create`, `WorkspaceRefused` where it holds repositories and is no project."""
+    `create`, `WorkspaceRefused` if it contains repositories and is not a project."""
     known = nearest_workspace(directory, or_lost=create)
     if known is not None and known == directory:
         return known
-    # Late: most commands are called where the store is.
+    # Late: most commands run in a directory with a store.
     from holdfast.bootstrap.workspace_choice import own_project, project_top, require_choosable
 
     if known is not None:
@@ -180,13 +181,13 @@ def find_workspace(directory: Path, *, create: bool, force: bool = False) -> Pat
     if top is None and not force:
         if create:
             require_choosable(directory)
-        elif is_no_place_for_work(resolved):
+        elif is_refused_as_workspace(resolved):
             return None
     return top or directory
 
 
 def lost_stores() -> list[StoreWithoutWorkspace]:
-    """Stores of the user whose workspace is not where it was last seen, the largest first."""
+    """The user's stores whose workspace is not where it was last seen, the largest first."""
     from holdfast.adapters.local.all_stores import stores_without_workspace
 
     return stores_without_workspace(holdfast_home(os.environ))
@@ -200,15 +201,15 @@ def recent_workspaces() -> list[tuple[Path, int]]:
 
 
 def remove_store(store: StoreWithoutWorkspace) -> None:
-    """Delete a store with everything in it; refused when its workspace has come back."""
+    """Delete a store with everything in it; refused if its workspace exists again."""
     from holdfast.adapters.local.all_stores import remove
 
     remove(LocalFilesystem(), store)
 
 
 def unknown_session(session_id: SessionId, known: Sequence[SessionId]) -> NotFound:
-    """The error for a session that a workspace does not have: names the workspace that has it, or
-    the sessions that this one has."""
+    """The error for a session that a workspace does not have. It names the workspace that has it,
+    or this one's sessions."""
     from difflib import get_close_matches  # late: it is slow to load
 
     places = _workspaces_with(session_id)
@@ -244,11 +245,11 @@ def _workspaces_with(session_id: SessionId) -> list[str]:
 
 
 def local_token(home: Path) -> tuple[str, Path]:
-    """The access token of local servers, and its file, which is created if there is none.
+    """The access token of local servers, and its file, which is created if missing.
 
-    The token stays the same, so that a client is configured once; deleting the file makes a new
-    one. Guarantee: a file that others can read, a symbolic link, or a file of another user is
-    refused."""
+    The token stays the same, so that a client is configured once; delete the file to get a new one.
+    Guarantee: a file that others can read, a symbolic link, or another user's file is refused.
+    """
     path = home / TOKEN_FILE
     hint = f"remove it and start again: rm {path}"
     try:

@@ -48,7 +48,7 @@ _PLAIN = (
 )
 
 _HOOK_OPENING_S = 2.0
-"""How long a hook waits for a holder that makes no progress, before it knows the settings."""
+"""How long a hook waits for a lock holder without progress, before it knows the settings."""
 
 
 def open_workspace(
@@ -69,21 +69,20 @@ def open_workspace(
     unencrypted: bool = False,
     ask_passphrase: Callable[[], str | None] | None = None,
 ) -> OpenWorkspace:
-    """Open the store of a workspace, making one if `create`. `NotFound` when there is none, and
-    `StoreMissing` when there was one; `new_store` makes another in its place, and so does `create`
-    where the marker came from elsewhere, with a clone or a copy. With `protect` one is made in any
-    case: for hooks, which cannot ask a person.
+    """Open a workspace's store, creating one if `create`. `NotFound` if there is none,
+    `StoreMissing` if there was one. `new_store` replaces a missing one. So does `create` if the
+    marker came with a clone or copy, and `protect` in any case, for hooks, which cannot ask a
+    person.
 
-    `passive` is for a mere look that must neither wait nor change anything: what an interrupted
-    operation left, and a tie between workspace and store that is out of date, stay as they are.
-    Without `recover` just a restore that was interrupted is left as it is. With `for_hook` a holder
-    of the lock that makes no progress is waited for only briefly (setting hook_lock_timeout).
-    With `spare_repositories` a store that is made for a directory that is no project leaves the
-    repositories below to themselves (CP-16).
-    With `new_secret` the store is an encrypted one; it is called, with the workspace, for what will
-    open it. A store in place of a lost one that was encrypted is encrypted too, with the key that
-    is at hand, unless `unencrypted` says otherwise. `ask_passphrase` is called when nothing else
-    opens a store that has a passphrase.
+    `passive` only looks: it waits for nothing and changes nothing, not even to recover an
+    interrupted operation or update the workspace's link. Without `recover`, only an interrupted
+    restore stays as it is. `for_hook` waits only briefly for a lock holder without progress
+    (setting hook_lock_timeout). With `spare_repositories`, a new store for a directory that is not
+    a project leaves out repositories below it (CP-16).
+
+    `new_secret` encrypts the store; called with the workspace, it returns the secret. A store that
+    replaces a lost encrypted one is encrypted with an available key, unless `unencrypted`.
+    `ask_passphrase` is called if nothing else opens a store that has a passphrase.
     """
     environment = os.environ if environment is None else environment
     home = holdfast_home(environment)
@@ -120,11 +119,11 @@ def open_workspace(
     try:
         if not passive:
             with store_trouble("linking it to its workspace"):
-                identity.tie(directory, layout)  # only now: one of a later version stays untouched
+                identity.tie(directory, layout)  # only now: a newer store stays untouched
             store.make_ready()
         if made and spare_repositories and _spare_repositories(store, directory) and protect:
             news = (*news, _PLAIN.format(directory))
-        opened = _put_together(directory, fs, store, clock, environment, file_filter, news)
+        opened = _compose(directory, fs, store, clock, environment, file_filter, news)
         if recover and not passive:
             opened.engine.recover_if_free()
         return opened
@@ -133,7 +132,7 @@ def open_workspace(
         raise
 
 
-def _put_together(
+def _compose(
     directory: Path,
     fs: LocalFilesystem,
     store: LocalStore,
@@ -173,12 +172,12 @@ class _Composition:
     def is_store_of(self, workspace: Path) -> bool:
         found = WorkspaceIdentity(LocalFilesystem(), self._home, RandomIds()).find(workspace)
         if found is None:
-            return not os.path.isdir(workspace)  # what was saved can be read without it
+            return not os.path.isdir(workspace)  # checkpoints can be read without the directory
         return found.directory == self._store.directory
 
 
 def _spare_repositories(store: LocalStore, directory: Path) -> bool:
-    """Whether the directory is no project, so that this matters."""
+    """Returns whether the directory is not a project, so that this applies."""
     from holdfast.domain.paths import shows_project
 
     if shows_project(os.listdir(os.fsencode(directory))):
@@ -191,21 +190,20 @@ def _spare_repositories(store: LocalStore, directory: Path) -> bool:
 def _make_room_elsewhere(
     own: StoreLayout, needed_bytes: int, environment: Mapping[str, str]
 ) -> None:
-    """Let other stores of the user give back what they can spare, the one that was not used for
-    longest first, until so much is free in all. One that is in use, encrypted or without its
-    workspace is left alone."""
+    """Free space in the user's other stores, least recently used first, until this much is free in
+    total. A store that is in use, encrypted or without its workspace is left alone."""
     from holdfast.adapters.local.all_stores import forget_sizes, idle_stores
 
     for layout in idle_stores(own):
         with suppress(HoldfastError, OSError):
-            if layout.keys.exists() or _give_back(layout, needed_bytes, environment):
+            if layout.keys.exists() or _free_space_in(layout, needed_bytes, environment):
                 continue
             break
     forget_sizes(own.home)
 
 
-def _give_back(layout: StoreLayout, needed_bytes: int, environment: Mapping[str, str]) -> bool:
-    """Whether that was not enough."""
+def _free_space_in(layout: StoreLayout, needed_bytes: int, environment: Mapping[str, str]) -> bool:
+    """Free space in one store; returns whether more is needed."""
     from holdfast.adapters.local.all_stores import forget_sizes
     from holdfast.engine.retention.eviction import make_room
     from holdfast.engine.save.space_limit import SpaceLimit
@@ -257,12 +255,12 @@ def _vault(
 
 
 def new_session_id() -> str:
-    """For a session that its caller did not name."""
+    """An id for a session that its caller did not name."""
     return f"session-{RandomIds.new_id()[:10]}"
 
 
 def verify_bundle(request: ImportRequest, progress: Progress) -> ImportOutcome:
-    """Look at a bundle before a store is made for it; nothing is written."""
+    """Verify a bundle before a store is created for it; nothing is written."""
     from holdfast.engine.bundles.importer import verify_for_new_store
 
     budget_bytes = make_settings({}).budget

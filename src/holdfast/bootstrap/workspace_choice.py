@@ -1,15 +1,15 @@
-"""Which directory is the workspace of a directory (CP-16).
+"""Which workspace a directory belongs to (CP-16).
 
-    the nearest one upwards that has a store  → unless the directory is in a linked worktree, or
-                                                in a repository that is left to itself
-    else the top of the git repository        → of the innermost one; a linked worktree is one
+    the nearest one upwards with a store      → unless the directory is in a linked worktree, or
+                                                in a repository that is saved separately
+    else the top of the git repository        → of the innermost one; a linked worktree counts
     else the nearest sign of a project        → pyproject.toml, package.json …
     else the directory itself
 
-A store that exists wins over the top of the repository: `holdfast init` in a subdirectory makes
-that a workspace of its own. A repository inside a project is part of it, because the project saves
-its files. A directory that is not a project leaves out the repositories below. The search upwards
-stops below the home directory.
+An existing store takes precedence over the top of the repository: `holdfast init` in a subdirectory
+makes it a separate workspace. A repository inside a project is part of it, because the project
+saves its files. A directory that is not a project leaves out the repositories below. The search
+upwards stops below the home directory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
-from holdfast.bootstrap.locations import is_no_place_for_work
+from holdfast.bootstrap.locations import is_refused_as_workspace
 from holdfast.bootstrap.settings import gather_settings
 from holdfast.bootstrap.stores import nearest_workspace, store_of
 from holdfast.bootstrap.workspace import open_workspace
@@ -37,8 +37,8 @@ _DEEPEST = 3
 
 
 def workspace_for(directory: Path, *, opened_on: bool = False) -> Path:
-    """The workspace, whether or not it has a store yet. `opened_on`: the user chose the directory
-    to work on; where the workspace around it leaves it out, it is a separate one."""
+    """The workspace, whether or not it has a store yet. `opened_on`: the user chose this directory,
+    so it is a separate workspace if the one around it ignores it."""
     directory = _resolved(directory)
     found = workspace_around(directory) or project_top(directory)
     if found is None or found == directory:
@@ -47,20 +47,19 @@ def workspace_for(directory: Path, *, opened_on: bool = False) -> Path:
 
 
 def workspace_around(directory: Path) -> Path | None:
-    """The same where there is a store, here or above, or a marker of one; None where there is
-    none."""
+    """The workspace with a store, here or above, or with a marker of one; None if there is none."""
     found = nearest_workspace(directory, or_lost=True)
     return None if found is None else own_project(found, directory) or found
 
 
 def own_project(workspace: Path, directory: Path) -> Path | None:
-    """The worktree, repository or workspace, on the way down from `workspace` to the directory,
-    that is saved separately or not at all. `workspace` is without links in it."""
+    """The worktree, repository or workspace, on the path from `workspace` down to the directory,
+    that is saved separately or not at all. `workspace` is a real path."""
     directory = _resolved(directory)
     between = [above for above in (directory, *directory.parents) if workspace in above.parents]
     for place in reversed(between):
         kind = _kind_at(place)
-        # One that is broken counts too: it is a project, and no other workspace saves it.
+        # A broken repository counts too: it is a project, and no other workspace saves it.
         ours = os.path.lexists(place / ".git") or store_of(place) is not None
         if kind is RepositoryKind.LINKED_WORKTREE or (
             ours and (_leaves_to_itself(workspace, kind) or is_left_out(workspace, place))
@@ -74,13 +73,13 @@ def _leaves_to_itself(workspace: Path, kind: RepositoryKind | None) -> bool:
 
 
 def project_top(directory: Path) -> Path | None:
-    """The top of the repository or project that the directory is in; no store is asked for."""
+    """The top of the repository or project that contains the directory; stores do not matter."""
     return repository_top(directory) or _signed_project(directory)
 
 
 def repository_top(directory: Path) -> Path | None:
-    """Of the innermost repository. One above counts only if it belongs to the current user, or to
-    the owner of the directory: any user can create a `.git` in a shared directory."""
+    """The top of the innermost repository. One above counts only if it belongs to the current user,
+    or to the directory's owner, because any user can create a `.git` in a shared directory."""
     owners = {os.geteuid(), _owner(directory)}
     for above in _upwards(directory):
         if _kind_at(above) is None:
@@ -91,7 +90,7 @@ def repository_top(directory: Path) -> Path | None:
 
 
 def _signed_project(directory: Path) -> Path | None:
-    """A forgotten package.json far above must not make all projects below it one."""
+    """A forgotten package.json far above must not turn all projects below it into one."""
     for above in _upwards(directory):
         if is_project(above):
             return above if above == directory or not holds_repositories(above) else None
@@ -99,7 +98,7 @@ def _signed_project(directory: Path) -> Path | None:
 
 
 def is_project(directory: Path) -> bool:
-    """Whether the directory itself shows signs of a project."""
+    """Whether the directory itself has signs of a project."""
     try:
         return shows_project(os.listdir(os.fsencode(directory)))
     except OSError:
@@ -107,7 +106,7 @@ def is_project(directory: Path) -> bool:
 
 
 def holds_repositories(directory: Path) -> bool:
-    """Whether there is a repository a few levels below, as far as a quick look tells."""
+    """Whether there is a repository a few levels below, as far as a quick search finds."""
     level, looked_at = [directory], 0
     for _ in range(_DEEPEST):
         below: list[Path] = []
@@ -124,8 +123,9 @@ def holds_repositories(directory: Path) -> bool:
 
 
 def require_choosable(directory: Path) -> None:
-    """Refuse a directory that is no project, and holds some: such a choice must be explicit."""
-    if is_no_place_for_work(directory):
+    """Refuse a directory that is not a project but contains some: such a choice must be
+    explicit."""
+    if is_refused_as_workspace(directory):
         return  # refused later, with the reason
     if not is_project(directory) and holds_repositories(directory):
         raise WorkspaceRefused(
@@ -135,8 +135,8 @@ def require_choosable(directory: Path) -> None:
 
 
 def is_left_out(workspace: Path, directory: Path) -> bool:
-    """By the rules and settings of the workspace as they are now. Unknown paths are not left out:
-    the save meets the same trouble, and reports it."""
+    """Whether the workspace's current rules and settings leave the directory out. False if unknown:
+    the save meets the same problem and reports it."""
     inside = os.fsencode(directory.relative_to(workspace))
     try:
         try:
@@ -155,14 +155,14 @@ def is_left_out(workspace: Path, directory: Path) -> bool:
 
 
 def _is_wholly_ignored(workspace: Path, directory: Path) -> bool:
-    """People do not work inside a `.git`: a command there means the repository."""
+    """People do not work inside a `.git`; a command there means the repository."""
     inside = directory.relative_to(workspace)
     return ".git" not in inside.parts and is_left_out(workspace, directory)
 
 
 def _upwards(directory: Path) -> Iterator[Path]:
     for above in (directory, *directory.parents):
-        if is_no_place_for_work(above):
+        if is_refused_as_workspace(above):
             return
         yield above
 

@@ -36,7 +36,7 @@ class ToolKind(StrEnum):
 
     @property
     def changes_files(self) -> bool:
-        """Or may: who knows what an unknown tool does."""
+        """Unknown tools count as changing files."""
         return self is not ToolKind.OTHER
 
 
@@ -45,11 +45,10 @@ EDIT_TOOLS = (ToolKind.EDIT, ToolKind.WRITE, ToolKind.NOTEBOOK)
 
 
 class AgentEvent(NamedTuple):
-    """`name` is the agent's own word for the event, `tool` its own word for the tool; `carries`
-    tells that the answer to it may hold a text that the agent reads. `turn_id` names the message
-    that everything belongs to. `transcript_message` reads a line of its transcript, if
-    there is a reader. `failure` is why a tool call failed. `process` is the hook's, 0 if
-    it is this one."""
+    """One event. `name` and `tool` are the agent's own words. `turn_id` names the user message that
+    the event belongs to. `carries`: the answer may contain text for the agent. `transcript_message`
+    parses a transcript line, if the agent has a parser. `failure` says why a tool call failed.
+    `process` is the hook's process id, 0 for this process."""
 
     agent: str
     name: str
@@ -74,21 +73,21 @@ class AgentEvent(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """Whether there is anything to do about it."""
+        """Whether Holdfast acts on this event."""
         if self.kind in (EventKind.BEFORE_TOOL, EventKind.AFTER_TOOL):
             return self.tool_kind.changes_files
         return self.kind is not EventKind.OTHER
 
     @property
     def begins(self) -> bool:
-        """Whether the agent may be about to change something: a workspace without a store gets
-        one, and a session is active from here on."""
+        """Whether the agent may be about to change something. If so, the workspace gets a store if
+        it has none, and the session becomes active."""
         return self.kind in (EventKind.SESSION_START, EventKind.MESSAGE, EventKind.BEFORE_TOOL)
 
 
 class Notice(NamedTuple):
-    """Something about the protection that is reported once a session: `text` to the model,
-    `for_user` to the person, where the agent has a way to."""
+    """A message about protection, given once per session: `text` to the model, and `for_user` to
+    the person if the agent can show it."""
 
     code: str
     text: str
@@ -96,8 +95,8 @@ class Notice(NamedTuple):
 
 
 class NoticeClaim(NamedTuple):
-    """Notices of restores that a process is about to give to a session. `newest` is the number of
-    the last restore that they are about."""
+    """Restore notices that a process is about to deliver to a session. `newest` is the number of
+    the last restore they cover."""
 
     session_id: SessionId
     texts: tuple[str, ...]
@@ -106,8 +105,8 @@ class NoticeClaim(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What came of an event. `context` is for the agent to read. `claim` and `notices` have to be
-    noted as delivered once the agent has the answer."""
+    """The result of an event. `context` is text for the agent. `claim` and `notices` must be
+    recorded as delivered once the agent has the answer."""
 
     checkpoint: str | None = None
     deduplicated: bool = False

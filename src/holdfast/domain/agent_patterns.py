@@ -21,7 +21,7 @@ _LONGEST_PATTERN = 4096
 
 
 class Root(StrEnum):
-    """What a pattern begins at."""
+    """The directory a pattern starts at."""
 
     WORKSPACE = "workspace"
     HOME = "home"
@@ -30,7 +30,7 @@ class Root(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One pattern, cut into names."""
+    """One pattern, split into names."""
 
     root: Root
     names: tuple[bytes, ...]
@@ -40,12 +40,12 @@ class Pattern:
         return self._with_skipped({0})
 
     def step(self, positions: frozenset[int], name: bytes) -> frozenset[int]:
-        """The possible match positions after one more name; nowhere when it fails."""
+        """The possible match positions after one more name; empty if it does not match."""
         end = len(self.names)
         reached = set()
         for position in positions:
             if position == end or self.names[position] == ANY_DEPTH:
-                reached.add(position)  # everything below belongs, or any directory may be passed
+                reached.add(position)  # matches everything below, or `**` skips this name
             elif fnmatch.fnmatchcase(name, self.names[position]):
                 reached.add(position + 1)
         return self._with_skipped(reached)
@@ -61,7 +61,7 @@ class Pattern:
         return len(self.names) in positions
 
     def next_names(self, positions: frozenset[int]) -> frozenset[bytes] | None:
-        """The only names that can go on, or None when the directory has to be listed."""
+        """The only names that can match next, or None if the directory has to be listed."""
         names = set()
         for position in positions:
             if position == len(self.names) or _WILD.search(self.names[position]):
@@ -77,7 +77,7 @@ class Pattern:
 
 
 def parse_pattern(text: str) -> Pattern:
-    """`ValueError` says what is wrong with it."""
+    """Parse a pattern. `ValueError` says what is wrong with it."""
     if not text.strip() or len(text) > _LONGEST_PATTERN or set(text) & {"\0", "\n"}:
         raise ValueError(f"{text!r:.80} is not a pattern")
     root, rest = Root.WORKSPACE, text
@@ -89,7 +89,7 @@ def parse_pattern(text: str) -> Pattern:
         root, rest = Root.SYSTEM, text[1:]
     names = tuple(from_text(name) for name in rest.split("/") if name not in ("", "."))
     if not names or b".." in names:
-        raise ValueError(f"{text!r} does not name anything below its beginning")
+        raise ValueError(f"{text!r} must name a path below its root, without '..'")
     if any(ANY_DEPTH in name and name != ANY_DEPTH for name in names):
         raise ValueError(f"in {text!r}, ** must be the whole name between two slashes")
     if root is not Root.WORKSPACE and _WILD.search(names[0]):
@@ -98,8 +98,8 @@ def parse_pattern(text: str) -> Pattern:
 
 
 def parse_agent_state(value: object) -> tuple[str, ...]:
-    """The setting `agent_state`: names of agents, and patterns. A name is a pattern too, so that a
-    list is valid where an agent is not known."""
+    """Parse the setting `agent_state`: agent names and patterns. A name is also a valid pattern, so
+    a list is accepted even where an agent is unknown."""
     if isinstance(value, str) or not isinstance(value, (list, tuple)):
         raise ValueError("expects a list of patterns and agent names")
     for entry in value:

@@ -18,14 +18,14 @@ from holdfast.domain.ids import Digest, parse_digest
 from holdfast.values.classes import dataclass, field
 
 EXACT = "exact"
-"""The mode that every component knows: as it was, nothing more and nothing less. Undo uses it."""
+"""The mode that every component supports: restore exactly the saved state. Undo uses it."""
 
 SOME = "some"
-"""The mode of components whose parts are chosen: `some:KEY,KEY`."""
+"""The mode for components whose parts can be chosen: `some:KEY,KEY`."""
 
 BELOW = "below"
-"""For a plan only: the parts at some paths and below them, `below:KEY,KEY`. Its choices have a key
-each, which `some` takes."""
+"""For plans only: the parts at some paths and below them, `below:KEY,KEY`. Each has a key that
+`some` accepts."""
 
 LARGEST_MANIFEST_BYTES = 4 << 20
 MOST_CONTENTS = 100_000
@@ -35,7 +35,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}\Z")
 
 @dataclass(frozen=True, slots=True)
 class StoredContent:
-    """Bytes that a component gave, as the object store holds them: whole, or as pieces."""
+    """Bytes from a component, stored whole or as chunks."""
 
     name: str
     digest: Digest
@@ -47,9 +47,9 @@ class StoredContent:
 class ComponentState:
     """One component at one moment.
 
-    `facts` is what the component says about it, `problems` what it could not take in although the
-    rest is there, `failure` why there is nothing at all. `notes` are the component's own and no
-    part of the state: two states that differ only in them are the same.
+    `facts` describes its state. `problems` lists the parts that could not be captured. `failure`
+    says why nothing was. `notes` are private to the component and not part of the state: states
+    that differ only in notes are equal.
     """
 
     name: str
@@ -67,7 +67,7 @@ class ComponentState:
 
     @property
     def troubles(self) -> tuple[str, ...]:
-        """Everything that is missing, for people."""
+        """Everything that is missing, as messages for people."""
         why = () if self.failure is None else (self.failure,)
         return tuple(f"{self.name}: {text}" for text in (*why, *self.problems))
 
@@ -100,7 +100,7 @@ def encode_manifest(states: tuple[ComponentState, ...]) -> bytes:
 
 
 def decode_manifest(data: bytes) -> tuple[ComponentState, ...]:
-    """`ObjectDamaged` for anything that `encode_manifest` would not have made."""
+    """Decode a manifest. `ObjectDamaged` for anything that `encode_manifest` would not produce."""
     try:
         return _decode(data)
     except (ValueError, KeyError, TypeError, RecursionError) as error:

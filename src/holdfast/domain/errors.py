@@ -4,14 +4,14 @@
     ├── UsageError (ValueError)   exit 2   the request itself is wrong
     │   ├── InvalidIntent         exit 2   reasoning, confidence or name refused
     │   ├── InvalidSetting        exit 2   unknown key or a value it cannot take
-    │   └── CommandNotRunnable  exit 126   what an attempt is to run is no program
-    ├── NotFound (ValueError)     exit 4   nothing by that name
+    │   └── CommandNotRunnable  exit 126   the command of an attempt is not executable
+    ├── NotFound (ValueError)     exit 4   nothing has that name
     │   ├── UnknownReference      exit 4   no such checkpoint
     │   ├── AmbiguousReference    exit 4   several checkpoints, all named
     │   ├── NothingToUndo         exit 4   the undo or redo list is empty
     │   ├── WorkspaceMissing      exit 4   the directory does not exist
-    │   └── CommandNotFound     exit 127   nor is what an attempt is to run
-    ├── Refused                   exit 5   a guard said no; the hint says how to go on
+    │   └── CommandNotFound     exit 127   the command of an attempt does not exist
+    ├── Refused                   exit 5   a guard said no; the hint says what to do
     │   ├── WorkspaceRefused      exit 5   not a project: `/`, `$HOME`, the store itself
     │   ├── WorkspaceTrouble      exit 5   the workspace's file system failed
     │   ├── StoreUnwritable       exit 5   no permission to write the store
@@ -20,18 +20,18 @@
     │   ├── WrongKey              exit 5   the given key does not open the store
     │   ├── EncryptionUnavailable exit 5   the optional package is not installed
     │   ├── NeedsConfirmation     exit 5   more than one file, and no `--yes`
-    │   ├── RestoreConflict       exit 5   the tree cannot take the target without losing bytes
-    │   ├── RestoreFailed         exit 5   a step failed; everything was put back
-    │   ├── BundleRefused         exit 5   a file to import that is damaged, hostile or too new
+    │   ├── RestoreConflict       exit 5   the restore would lose bytes
+    │   ├── RestoreFailed         exit 5   a step failed; everything was rolled back
+    │   ├── BundleRefused         exit 5   the file to import is damaged, hostile or too new
     │   │   └── ForeignBundle     exit 5   it comes from another workspace
-    │   └── LimitReached          exit 5   a configured limit
-    ├── StoreDamaged              exit 6   bytes that are not what they were
-    │   ├── IndexDamaged          exit 6   what tells where objects are; can be made again
+    │   └── LimitReached          exit 5   a configured limit was reached
+    ├── StoreDamaged              exit 6   stored bytes have changed
+    │   ├── IndexDamaged          exit 6   the object index; it can be rebuilt
     │   ├── ObjectMissing         exit 6
     │   ├── ObjectDamaged         exit 6
-    │   ├── StoreSuspect          exit 6   a sync failed; nothing is taken before it is read back
+    │   ├── StoreSuspect          exit 6   an fsync failed; writes are blocked until it is verified
     │   ├── NewerStore            exit 6   written by a later Holdfast; left untouched
-    │   └── StoreMissing          exit 6   the workspace had a store, and it is not there
+    │   └── StoreMissing          exit 6   the workspace's store is gone
     ├── NoSpace                   exit 7   disk full
     │   └── BudgetReached         exit 7   the store's own budget is used up
     ├── ContentChanged            exit 1   a file changed while it was compared
@@ -132,7 +132,7 @@ class StoreUnwritable(Refused):
 
 
 class StoreReadOnly(StoreUnwritable):
-    """The same to a script; a separate class, because read-only commands still work."""
+    """Has the code of its parent. A separate class, because read-only commands still work."""
 
 
 class KeyNeeded(Refused):
@@ -197,7 +197,7 @@ class NewerStore(StoreDamaged):
 
 
 class StoreMissing(StoreDamaged):
-    """The marker of a workspace names a store that is not there. `was_here`: it once was."""
+    """A workspace marker names a store that does not exist. `was_here`: it existed once."""
 
     code = "store_missing"
 
@@ -221,6 +221,6 @@ class Busy(HoldfastError):
 
 
 class ContentChanged(HoldfastError):
-    """A content ended before its size while it was compared."""
+    """A file became shorter while it was compared."""
 
     code = "content_changed"

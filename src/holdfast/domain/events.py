@@ -1,7 +1,7 @@
-"""Events of a workspace, as a numbered stream.
+"""Workspace events as a numbered stream.
 
-An event names what happened, but holds no content. A follower looks up the message, the diff or the
-annotation by the keys in `about`, and gets its current version.
+An event says what happened, but holds no content. A subscriber looks up the message, the diff or
+the annotation by the keys in `about`, and gets its current version.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ _OF_OPERATIONS = {
 
 @dataclass(frozen=True, slots=True)
 class NewEvent:
-    """An event before it has its number. No two have the same `key`: an event is recorded once,
-    however often its source is read."""
+    """An event before it has a number. `key` is unique, so an event is recorded once, however often
+    its source is read."""
 
     key: str
     type: EventType
@@ -71,7 +71,7 @@ class NewEvent:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event. Numbers rise, and are never given out again."""
+    """One event. Numbers increase and are never reused."""
 
     number: int
     type: EventType
@@ -121,7 +121,7 @@ def of_annotation(note: Annotation) -> NewEvent:
 
 
 def of_edit(edit: Activity) -> NewEvent:
-    """An edit of files that has ended."""
+    """For a finished edit of files."""
     return NewEvent(
         _key("edit", edit.session_id, edit.checkpoint, edit.started_at_ns),
         EventType.FILE_EDIT,
@@ -139,7 +139,7 @@ def of_setting(setting: str, at_ns: int) -> NewEvent:
 
 
 def of_status(session_id: SessionId, status: str, at_ns: int) -> NewEvent:
-    """`status` is what the session is now; one that is gone was deleted."""
+    """`status` is the session's new status, `deleted` if it is gone."""
     return NewEvent(
         _key("status", session_id, status, at_ns),
         EventType.STATUS,

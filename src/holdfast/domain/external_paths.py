@@ -20,16 +20,16 @@ _PATTERN = re.compile(r"[*?\[{$`]")
 
 
 class NotFollowed(ValueError):
-    """The path cannot be resolved, or nothing there is kept, for the given reason."""
+    """The path cannot be resolved, or Holdfast saves nothing there. The message says why."""
 
 
 def key_of(path: bytes) -> str:
-    """Names a path in the choice of what to restore."""
+    """A short key for a path, used to choose it in a restore."""
     return digest_of(path).hex()[:16]
 
 
 def at_home(place: str, home: str | None) -> str:
-    """The path with the home directory put in."""
+    """The path with its home directory filled in."""
     match = _HOME.match(place)
     if match is not None and home is not None and home.startswith("/"):
         return home.rstrip("/") + place[match.end() :]
@@ -37,7 +37,7 @@ def at_home(place: str, home: str | None) -> str:
 
 
 def followed(place: str, home: str | None) -> str:
-    """The absolute path that is meant; `NotFollowed` when that is unknown."""
+    """The absolute path it refers to; `NotFollowed` if unknown."""
     place = at_home(place, home)
     if not place.startswith("/") or "\0" in place:
         raise NotFollowed("only the shell can expand it")
@@ -54,8 +54,8 @@ def followed(place: str, home: str | None) -> str:
 
 
 def by_home(places: Iterable[str], home: str | None) -> Iterator[str]:
-    """Of places that a command spells, those that can be followed, with the home directory put in:
-    a path through it may be in the workspace after all."""
+    """The paths that can be followed, with the home directory filled in. Such a path may be inside
+    the workspace."""
     for place in places:
         try:
             yield followed(place, home)
@@ -64,12 +64,12 @@ def by_home(places: Iterable[str], home: str | None) -> Iterator[str]:
 
 
 def is_installed(path: str) -> bool:
-    """Whether a package manager put it there."""
+    """Whether the path belongs to a package manager."""
     return any(path.startswith(tree + "/") for tree in INSTALLED_TREES)
 
 
 def require_kept(path: str) -> None:
-    """`NotFollowed` for what belongs to the system itself."""
+    """Raise `NotFollowed` for system paths."""
     if path == "/":
         raise NotFollowed("it is the whole file system")
     if any(path == tree or path.startswith(tree + "/") for tree in SYSTEM_TREES):

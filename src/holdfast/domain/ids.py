@@ -34,7 +34,7 @@ def session_id(text: str) -> SessionId:
             f"the session id {text!r} contains control characters or surrounding spaces",
             hint="use printable characters only",
         )
-    return SessionId(str.__str__(text))  # also of an enumeration's member
+    return SessionId(str.__str__(text))  # an enum member becomes a plain string
 
 
 def parse_digest(value: object) -> Digest:
@@ -45,5 +45,5 @@ def parse_digest(value: object) -> Digest:
 
 
 def short(identifier: str) -> str:
-    """The form people see; any unique prefix is accepted back."""
+    """The form people see. Any unique prefix is accepted as input."""
     return identifier[:10]

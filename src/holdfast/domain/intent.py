@@ -1,4 +1,4 @@
-"""Why a checkpoint was made: the reasoning, and what the agent was doing."""
+"""Why a checkpoint was made: the reasoning, and the agent's current work."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ TAG_MAX_LENGTH = 64
 DEFAULT_CONFIDENCE = 0.8
 BEFORE_MESSAGE = "Before user message"
 AFTER_CALL = "After "
-"""The beginning of the reason of a checkpoint that was made after a tool call."""
+"""How the reason of a checkpoint made after a tool call begins."""
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotIntent:
-    """The story of one checkpoint."""
+    """Why one checkpoint was made."""
 
     reasoning: str
     goal_id: str | None = None
@@ -73,7 +73,7 @@ def make_intent(
     name: str | None = None,
     tags: Iterable[str] = (),
 ) -> SnapshotIntent:
-    """Validate what a caller says about a checkpoint; everything stored has passed here."""
+    """Validate a caller's intent. Everything stored has passed this check."""
     if not isinstance(reasoning, str):
         raise InvalidIntent(f"the reason {reasoning!r} is not a string", hint=_REASONING_HINT)
     if not reasoning.strip():
@@ -111,7 +111,7 @@ def make_intent(
 
 
 def require_name(name: str) -> str:
-    """A name people can type back: printable, bounded, not a word with a meaning of its own."""
+    """Require a name that people can type: printable, bounded, and not reserved."""
     if not isinstance(name, str):
         raise InvalidIntent(f"the checkpoint name {name!r} is not a string", hint=_NAME_HINT)
     if not name.strip():
@@ -155,7 +155,8 @@ def _require_tag(tag: str) -> str:
 
 
 def storable(text: str) -> str:
-    """Lone surrogates (bytes of a command line that are not UTF-8) cannot be stored as text."""
+    """Escape lone surrogates (bytes of a command line that are not UTF-8), which cannot be
+    stored."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -177,5 +178,5 @@ def _storable_json(value: Any) -> Any:
     if isinstance(value, dict):
         return {storable(key): _storable_json(item) for key, item in value.items()}
     if isinstance(value, float) and not math.isfinite(value):
-        return str(value)  # JSON has no word for it, and others could not read it
+        return str(value)  # JSON cannot express it, and other programs could not read it
     return value

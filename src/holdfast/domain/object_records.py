@@ -1,7 +1,7 @@
 """The record: one object in a pack, self-describing, so that an index can be rebuilt from packs.
 
-    2 B  magic "HF"     finds the next record again behind a damaged one
-    1 B  codec          0 as it is, 1 zstd, 2 zstd against a base, 3 a block of small objects
+    2 B  magic "HF"     to find the next record after a damaged one
+    1 B  codec          0 uncompressed, 1 zstd, 2 zstd against a base, 3 a block of small objects
     1 B  depth          how many bases have to be read first
     4 B  size           of the original bytes
     4 B  stored size    of the bytes that follow this header
@@ -9,7 +9,7 @@
    32 B  digest         the name: BLAKE3-256 of the original bytes, or of a block's table
    32 B  base digest    only with codec 2
 
-The checksum finds damage without decompressing; the digest proves content (I2) on every read.
+The checksum finds damage without decompressing. The digest verifies content (I2) on every read.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Record:
     base: Digest | None
     stored: bytes
     seal_bytes: int = field(default=0, compare=False)
-    """By how much another format makes it longer."""
+    """How many bytes another format adds."""
 
     @property
     def length(self) -> int:
-        """Of the whole record in its pack."""
+        """The length of the whole record in its pack."""
         base_bytes = DIGEST_BYTES if self.base else 0
         return HEADER_BYTES + base_bytes + len(self.stored) + self.seal_bytes
 
@@ -54,16 +54,16 @@ class BadRecord(ValueError):
 
 
 class RecordFormat(Protocol):
-    """How records look in the packs of one store."""
+    """How records are encoded in the packs of one store."""
 
     @property
     def pack_magic(self) -> bytes:
-        """How every pack begins; of eight bytes."""
+        """The first eight bytes of every pack."""
         ...
 
     @property
     def magic(self) -> bytes:
-        """How every record begins."""
+        """The first bytes of every record."""
         ...
 
     @property
@@ -72,16 +72,16 @@ class RecordFormat(Protocol):
     def encode(self, record: Record) -> bytes: ...
 
     def stored_size_of(self, header: bytes) -> int:
-        """How many bytes follow this header; `BadRecord` when it is none."""
+        """How many bytes follow this header; `BadRecord` if it is not a header."""
         ...
 
     def decode(self, data: bytes) -> Record:
-        """The record at the start of `data`, which holds at least all of it; `BadRecord`."""
+        """The record at the start of `data`, which holds at least the whole record; `BadRecord`."""
         ...
 
 
 class PlainRecords:
-    """The records that the module describes."""
+    """The record format described above, without encryption."""
 
     pack_magic = b"HFPACK1\n"
     magic = MAGIC
@@ -110,7 +110,7 @@ def encode_record(record: Record) -> bytes:
 
 
 def stored_size_of(header: bytes) -> int:
-    """How many bytes follow this header; `BadRecord` when it is none."""
+    """How many bytes follow this header; `BadRecord` if it is not a header."""
     if len(header) < HEADER_BYTES or header[:2] != MAGIC:
         raise BadRecord("no record starts here")
     stored_size: int = _HEADER.unpack_from(header)[4]
@@ -120,7 +120,7 @@ def stored_size_of(header: bytes) -> int:
 
 
 def decode_record(data: bytes) -> Record:
-    """The record at the start of `data`, which holds at least all of it."""
+    """The record at the start of `data`, which holds at least the whole record."""
     end = HEADER_BYTES + stored_size_of(data)
     if len(data) < end:
         raise BadRecord("the record is truncated")

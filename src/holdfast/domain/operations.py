@@ -22,18 +22,18 @@ class OperationKind(StrEnum):
     APPROVE = "approve"
     RESET = "reset"
     ABANDON = "abandon"
-    """A reset that was made in the store that a session came from."""
+    """A reset made in the store that a session was imported from."""
     DELETE = "delete"
     ARCHIVE = "archive"
     PRUNE = "prune"
     IMPORT = "import"
     PURGE = "purge"
     ACCEPT = "accept"
-    """A commit of git was made of checkpoints up to this one; its note is the commit."""
+    """A git commit of the checkpoints up to this one; its note is the commit."""
     REPAIR = "repair"
     """Replaces an entry that the log lost to damage."""
     LOST = "lost"
-    """A checkpoint that damage took."""
+    """A checkpoint lost to damage."""
 
 
 RESTORING_KINDS = (
@@ -42,13 +42,13 @@ RESTORING_KINDS = (
     OperationKind.UNDO,
     OperationKind.REDO,
 )
-"""What changes the workspace, and leaves a safety checkpoint behind."""
+"""Operations that change the workspace and create a safety checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One entry. `checkpoint` is what it made (or deleted), `safety` what undoes it, `reverses` the
-    sequence number of the operation that an undo or redo reversed, `note` a comment on it."""
+    """One entry. `checkpoint` was created (or deleted) by it; `safety` is the checkpoint that
+    undoes it. `reverses` is the sequence number of the operation that an undo or redo reversed."""
 
     sequence: int
     kind: OperationKind
@@ -63,13 +63,13 @@ class Operation:
 
 
 def mark_of(operation: Operation) -> str:
-    """Distinguishes an operation from one of another log with the same number."""
+    """Distinguishes an operation from one with the same number in another log."""
     return f"{operation.kind.value} {operation.at_ns} {operation.checkpoint}"
 
 
 @dataclass(frozen=True, slots=True)
 class UndoLists:
-    """Newest last in both."""
+    """Both lists are newest last."""
 
     undoable: tuple[Operation, ...]
     redoable: tuple[Operation, ...]

@@ -10,17 +10,17 @@ from holdfast.domain.operations import OperationKind
 from holdfast.domain.trees.entries import DirectoryEntry
 from holdfast.values.classes import dataclass
 
-if TYPE_CHECKING:  # a save reports back as well, and needs no plan
+if TYPE_CHECKING:  # saves use this module too, without plans
     from holdfast.domain.git.drift import GitDrift
     from holdfast.domain.restore.plan import ComponentOutcome, Kept, Missing, Step
 
 
 @dataclass(frozen=True, slots=True)
 class SaveOutcome:
-    """A durable checkpoint and everything worth saying about it. `deduplicated`: nothing had
-    changed for a moment, and `checkpoint` is the one there was (SE-12). `degraded`: what
-    components could not capture, each with the reason and the fix. `may_have_databases` is False if
-    no file near the top of the workspace is named like a SQLite database."""
+    """A durable checkpoint and its report. `deduplicated`: nothing had changed since a moment ago,
+    and `checkpoint` is the existing one (SE-12). `degraded` lists what components could not
+    capture, each with the reason and the fix. `may_have_databases` is False if no file near the top
+    of the workspace is named like a SQLite database."""
 
     checkpoint: Checkpoint
     skipped: tuple[Skipped, ...]
@@ -38,8 +38,8 @@ class SaveOutcome:
 
 @dataclass(frozen=True, slots=True)
 class SavedFirst:
-    """The safety checkpoint of unsaved changes, None if there were none or they could not be
-    saved, which `warnings` then says."""
+    """The safety checkpoint of unsaved changes. None if there were none, or if they could not be
+    saved, as `warnings` then say."""
 
     checkpoint: CheckpointId | None = None
     warnings: tuple[str, ...] = ()
@@ -47,8 +47,8 @@ class SavedFirst:
 
 @dataclass(frozen=True, slots=True)
 class DeleteOutcome:
-    """A checkpoint that is gone from history, and the space that gave back. `waiting`: there was
-    little to give back, and it waits for the next cleanup. `saved_first` has what was unsaved."""
+    """A deleted checkpoint and the freed space. `waiting`: the space is small, and the next cleanup
+    frees it. `saved_first` is the safety checkpoint of unsaved changes."""
 
     checkpoint: CheckpointId
     freed_bytes: int
@@ -67,18 +67,18 @@ class PathProblem:
 
 NOTHING_CHANGED = "nothing was changed"
 RESTORE_DONE = "the restore was already done; to undo it: holdfast undo"
-"""Said of a restore that is cancelled before it begins, or after it was finished."""
+"""Messages for a restore that was cancelled before it began, or after it finished."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreOutcome:
     """A finished restore. `conflicts` were changed while it ran; their bytes are in `safety`. `git`
-    is where HEAD stays elsewhere than it was at the checkpoint. `kept` lists paths that the
-    checkpoint does not have and that stay anyway; `missing` is what it had left out and is gone
-    now. `verified` speaks of the `compared` files, and of no others.
+    is set if HEAD is elsewhere than at the checkpoint. `kept` lists paths that are not in the
+    checkpoint and stay anyway. `missing` lists paths that the checkpoint had left out and that are
+    gone now. `verified` covers only the `compared` files.
 
-    Not `recorded`: there was nothing to do and nothing was written. `record` and `safety` are then
-    the HEAD there was and the target, which is what the workspace holds.
+    Not `recorded`: there was nothing to do, and nothing was written. Then `record` is the current
+    HEAD, and `safety` is the target, which equals the workspace.
     """
 
     restored_to: CheckpointId
@@ -103,10 +103,10 @@ class RestoreOutcome:
 
 @dataclass(frozen=True, slots=True)
 class RecoveredRestore:
-    """An interrupted restore that was finished, or `rolled_back`. `restored_to` is the checkpoint
-    it went to, and None if it had not begun. `overwritten` are files that changed between the
-    interruption and the recovery, and that the recovery replaced or removed: `safety` has them, and
-    undo returns to it."""
+    """An interrupted restore that was finished, or `rolled_back`. `restored_to` is its target
+    checkpoint, None if it had not begun. `overwritten` lists files changed between the interruption
+    and the recovery, which the recovery replaced or removed. They are saved in `safety`, and undo
+    restores them."""
 
     kind: OperationKind = OperationKind.RESTORE
     restored_to: CheckpointId | None = None

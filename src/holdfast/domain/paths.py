@@ -28,7 +28,7 @@ def is_safe_name(name: bytes) -> bool:
 
 
 def are_safe_names(names: Collection[bytes]) -> bool:
-    """Whether each of them is safe: quicker than asking of one after the other."""
+    """Whether all names are safe; faster than checking one by one."""
     joined = b"".join(names)
     return _FORBIDDEN_NAMES.isdisjoint(names) and b"/" not in joined and b"\0" not in joined
 
@@ -63,7 +63,7 @@ def basename(path: bytes) -> bytes:
 
 
 def is_within(path: bytes, directory: bytes) -> bool:
-    """Whether `path` is `directory` or lies below it."""
+    """Whether `path` is `directory` or below it."""
     return not directory or path == directory or path.startswith(directory + b"/")
 
 
@@ -77,13 +77,13 @@ _PLAIN_IN_SHELL = dict.fromkeys(
 
 
 def typed(path: bytes, before: str = "") -> str:
-    """A path, behind some words, as one word of a command line in a shell."""
+    """Quote a path, after a prefix, as one shell word."""
     text = before + to_text(path)
     if text.isascii() and text and not text.translate(_PLAIN_IN_SHELL):
         return text
     if text.isprintable():
         return "'" + text.replace("'", "'\"'\"'") + "'"
-    # Control characters and bytes that are not UTF-8, as bash, zsh and ksh take them.
+    # Control characters and bytes that are not UTF-8, in a form that bash, zsh and ksh accept.
     written = "".join(_in_shell(byte) for byte in text.encode("utf-8", "surrogateescape"))
     return f"$'{written}'"
 
@@ -120,5 +120,5 @@ def is_project_sign(name: bytes) -> bool:
 
 
 def shows_project(names: Iterable[bytes]) -> bool:
-    """Whether these names make a directory a project."""
+    """Whether these names mark a directory as a project."""
     return any(map(is_project_sign, names))

@@ -15,11 +15,11 @@ from holdfast.values.classes import dataclass, field
 
 PURGED_MARK = "[purged]"
 SHORTEST_TEXT = 4
-"""A shorter one would be found in words that have nothing to do with it."""
+"""A shorter text would occur in unrelated words."""
 
 
 class TextReplacement:
-    """Puts a mark in the place of one text."""
+    """Replaces every form of one text with a mark."""
 
     def __init__(self, text: str) -> None:
         escaped = [json.dumps(text, ensure_ascii=only)[1:-1] for only in (True, False)]
@@ -30,7 +30,7 @@ class TextReplacement:
 
     @property
     def needles(self) -> tuple[bytes, ...]:
-        """The forms as the bytes of a file."""
+        """The forms as bytes, to search files for."""
         return tuple(form.encode("utf-8", "surrogateescape") for form in self.forms)
 
     def is_in(self, text: str) -> bool:
@@ -42,7 +42,7 @@ class TextReplacement:
         return text
 
     def value(self, value: Any) -> Any:
-        """A JSON value, with the text replaced in every string of it."""
+        """A JSON value with the text replaced in every string."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list | tuple):
@@ -52,7 +52,7 @@ class TextReplacement:
         return value
 
     def json(self, text: str) -> str:
-        """The text of a JSON value; the same text where nothing is to be replaced."""
+        """Replace in the text of a JSON value; unchanged text if there is nothing to replace."""
         before = json.loads(text)
         after = self.value(before)
         return text if after == before else json.dumps(after)
@@ -60,7 +60,7 @@ class TextReplacement:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A place in the store's files where something of what was removed can still be read."""
+    """A place in the store's files where removed content can still be read."""
 
     file: str
     what: str
@@ -68,10 +68,10 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class PurgeProof:
-    """What was searched for in the raw bytes of every file of the store, and what was found.
+    """The result of searching the raw bytes of every store file.
 
-    `elsewhere` lists other paths with some of the same bytes, which stay. `components` names other
-    data with such bytes in checkpoints, such as database dumps.
+    `elsewhere` lists other paths with some of the same bytes, which are kept. `components` names
+    other data with such bytes in checkpoints, such as database dumps.
     """
 
     files: int
@@ -85,8 +85,8 @@ class PurgeProof:
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """What was purged, as other places know it: paths in the workspace, and the ids that git gives
-    the same bytes. Not `is_whole` when there was too much to compute them all."""
+    """Purged content as other places know it: workspace paths, and git object ids. Not `is_whole`
+    if there were too many to compute."""
 
     paths: tuple[bytes, ...] = ()
     git_ids: frozenset[str] = frozenset()
@@ -95,8 +95,8 @@ class Purged:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A place outside the store that still has purged content or, if not `is_held`, one that was
-    not searched. `how` is what to do about it."""
+    """A place outside the store that still has purged content or, if not `is_held`, was not
+    searched. `how` is the fix."""
 
     where: str
     what: str
@@ -106,8 +106,8 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class PurgeOutcome:
-    """Content that is gone. What is `still_in_workspace`, the next checkpoint saves again.
-    `holders` have it still, or were not searched."""
+    """A finished purge. Content `still_in_workspace` is saved again by the next checkpoint.
+    `holders` still have it, or were not searched."""
 
     removed: tuple[CheckpointId, ...]
     changed: tuple[CheckpointId, ...]
@@ -120,7 +120,7 @@ class PurgeOutcome:
     holders: tuple[Holder, ...] = ()
     warnings: tuple[str, ...] = ()
     said: Mapping[str, int] = field(default_factory=dict)
-    """Where a text was replaced: how many messages, checkpoints and so on had it."""
+    """How many messages, checkpoints and other records had the text replaced."""
 
 
 def count_in_words(said: Mapping[str, int]) -> str:

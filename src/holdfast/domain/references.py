@@ -40,7 +40,7 @@ _UNIT_MONTHS = {"month": 1, "year": 12, "y": 12}
 
 @dataclass(frozen=True, slots=True)
 class HeadReference:
-    """HEAD, or so many checkpoints before it."""
+    """HEAD, or this many checkpoints before it."""
 
     steps_back: int
 
@@ -57,14 +57,14 @@ class ApprovedReference:
 
 @dataclass(frozen=True, slots=True)
 class TimeReference:
-    """The newest checkpoint that is not younger than this moment."""
+    """The newest checkpoint made at or before this moment."""
 
     at_ns: int
 
 
 @dataclass(frozen=True, slots=True)
 class TextReference:
-    """A name, an id or the beginning of an id."""
+    """A name, an id or an id prefix."""
 
     text: str
 
@@ -94,7 +94,7 @@ def parse_reference(text: str, *, now_ns: int) -> Reference:
 
 
 def split_earlier(text: str) -> tuple[str, int] | None:
-    """What `REF~2` and `REF^` are made of: the reference, and how many checkpoints before it."""
+    """Split `REF~2` or `REF^` into the reference and the number of checkpoints before it."""
     found = _EARLIER.match(text)
     return None if found is None else (found[1], _steps_back(found[2]))
 
@@ -104,7 +104,7 @@ def _steps_back(suffix: str) -> int:
 
 
 def likely_meaning(text: str) -> str | None:
-    """What a reference that names nothing was probably meant to be, in words for a hint."""
+    """A hint about what the user probably meant by an unknown reference."""
     lowered = text.strip().lower()
     if text.startswith("@{"):
         return "quote it, so that it stays one argument: '@{2 hours ago}'"
@@ -118,7 +118,7 @@ def likely_meaning(text: str) -> str | None:
 
 
 def looks_reserved(name: str) -> bool:
-    """Whether a name would be read as something else than a name."""
+    """Whether a name would be parsed as a special reference."""
     return bool(_HEAD.match(name) or _AT.match(name)) or name in ("initial", "approved")
 
 
@@ -151,18 +151,18 @@ def _moment_ns(text: str, now_ns: int) -> int:
 
 
 def _clock_ns(hour: int, minute: int, second: int, now_ns: int) -> int:
-    """When clocks here showed that time last."""
+    """The last time that local clocks showed this time."""
     now = (_EPOCH + timedelta(microseconds=now_ns // 1000)).astimezone()
     then = now.replace(hour=hour, minute=minute, second=second, microsecond=0, tzinfo=None)
     if then > now.replace(tzinfo=None):
         then -= timedelta(days=1)
-    # Without a zone it is local time, with the offset that was in force then.
+    # Without a zone it is local time, with the offset in force at that time.
     return (then.astimezone(UTC) - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
 def _months_before(now_ns: int, months: int) -> int:
-    """The same day and time of an earlier month, or the last day of a month that is too short; a
-    time before the calendar begins is its beginning."""
+    """The same day and time in an earlier month, or its last day if it is shorter. Times before
+    year 1 become year 1."""
     days, rest_ns = divmod(now_ns, _DAY_NS)
     today = _EPOCH + timedelta(days=days)
     index = today.year * 12 + today.month - 1 - months

@@ -1,8 +1,8 @@
-"""Findings about a store, and a repair as data: the steps that make the store sound again.
+"""Findings about a store, and a repair as data: the steps that repair the store.
 
 Pure. Every step says what it does, why, and what is lost. Steps delete nothing; they quarantine
 files in the store. First come steps that make the store readable, then content, then the
-checkpoints that name it.
+checkpoints that refer to it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from holdfast.domain.wording import count_words
 from holdfast.values.classes import dataclass
 
 ALL_COMPONENTS = "components"
-"""In place of names where it is no longer known which components there were."""
+"""Used instead of names if it is unknown which components there were."""
 
 
 class Gravity(StrEnum):
     FINE = "ok"
     NOTE = "note"
-    """Nothing is wrong; something could be set up."""
+    """Nothing is wrong, but something could be set up."""
 
     WARNING = "warning"
     PROBLEM = "problem"
@@ -29,7 +29,7 @@ class Gravity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
-    """One thing that was looked at; `cure` says what to do about it."""
+    """The result of one check; `cure` is the fix."""
 
     subject: str
     gravity: Gravity
@@ -62,8 +62,8 @@ class RepairType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CatalogLosses:
-    """Why the catalog must be rebuilt, and which parts of it are unreadable. Where it is not known
-    how far it went, there may have been more at its end."""
+    """Why the catalog must be rebuilt, and which parts of it are unreadable. `end_is_unknown`: the
+    newest entries may be lost too."""
 
     problem: str
     checkpoints: tuple[CheckpointId, ...] = ()
@@ -78,7 +78,7 @@ class CatalogLosses:
 
 @dataclass(frozen=True, slots=True)
 class StoryLosses:
-    """Why the story has to be made again, and how many messages are known to be gone."""
+    """Why the story must be rebuilt, and how many messages are known to be lost."""
 
     problem: str
     messages: int = 0
@@ -86,8 +86,7 @@ class StoryLosses:
 
 @dataclass(frozen=True, slots=True)
 class DamagedState:
-    """A checkpoint that lost some paths, or the saved data of some components; `is_gone`: all of
-    it."""
+    """A checkpoint that lost some paths or component data; with `is_gone`, everything."""
 
     id: CheckpointId
     paths: tuple[bytes, ...] = ()
@@ -97,7 +96,7 @@ class DamagedState:
 
 @dataclass(frozen=True, slots=True)
 class UnnamedState:
-    """A whole tree in the store that no checkpoint refers to."""
+    """A complete tree in the store that no checkpoint refers to."""
 
     tree: Digest
     files: int
@@ -105,7 +104,7 @@ class UnnamedState:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Everything that a look at a store found wrong; a sound one has none of it."""
+    """Everything wrong with a store; empty for a sound one."""
 
     unfinished_repair: bool = False
     description: str | None = None
@@ -122,7 +121,7 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class RepairStep:
-    """One step; `lost` names what it cannot bring back."""
+    """One step; `lost` names what it cannot recover."""
 
     type: RepairType
     subject: str

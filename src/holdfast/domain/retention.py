@@ -29,13 +29,13 @@ _AGE = re.compile(r"(-?\d+(?:\.\d+)?) ?(minute|hour|day|week)s?", re.ASCII)
 _LONGEST_AGE_NS = 100 * 366 * _DAY_NS
 _LARGEST_COUNT = 1_000_000
 FOREVER = "forever"
-NEVER_DROPPED = (Kind.INITIAL,)
+ALWAYS_KEPT = (Kind.INITIAL,)
 APPROVED = "it is part of an approved round"
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionRule:
-    """How long and how many of a kind are kept in a session; None sets no bound. The state before
+    """How long and how many of a kind are kept in a session; None means no limit. The state before
     a user's message is kept until `before_messages_ns`, if that is longer."""
 
     longest_ns: int | None = None
@@ -44,7 +44,7 @@ class RetentionRule:
     before_messages_ns: int | None = None
 
     def to_plain(self) -> dict[str, Any] | str:
-        """As it is written in settings."""
+        """The form used in settings."""
         plain: dict[str, Any] = {}
         if self.longest_ns is not None:
             plain["age"] = age_in_words(self.longest_ns)
@@ -74,9 +74,9 @@ Rules = tuple[tuple[Kind, RetentionRule], ...]
 
 
 def parse_rules(value: Any) -> Rules:
-    """Rules from a table of kinds; `ValueError` for what is unknown, negative or contradictory."""
+    """Parse a table of kinds; `ValueError` if something is unknown, negative or contradictory."""
     if isinstance(value, tuple):
-        return value  # parsed already
+        return value  # already parsed
     if not isinstance(value, dict):
         raise ValueError('expects a table of kinds, e.g. {tool = {age = "3 days", most = 100}}')
     return tuple(sorted((_kind(key), _rule(key, rule)) for key, rule in value.items()))
@@ -90,9 +90,9 @@ def _kind(key: Any) -> Kind:
     try:
         kind = Kind(key)
     except ValueError:
-        known = ", ".join(k.value for k in Kind if k not in NEVER_DROPPED)
+        known = ", ".join(k.value for k in Kind if k not in ALWAYS_KEPT)
         raise ValueError(f"unknown kind of checkpoint: {key!r}; kinds are: {known}") from None
-    if kind in NEVER_DROPPED:
+    if kind in ALWAYS_KEPT:
         raise ValueError(f"{key} checkpoints are always kept; no rule can delete them")
     return kind
 
@@ -149,7 +149,7 @@ def _count(name: str, value: Any) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What happens to one checkpoint, and why."""
+    """Whether one checkpoint is kept, and why."""
 
     checkpoint: Checkpoint
     keep: bool
@@ -159,7 +159,7 @@ class Decision:
 def protections(
     session: Session, first: CheckpointId | None, operations: Iterable[Operation]
 ) -> dict[CheckpointId, str]:
-    """The checkpoints of a session that nothing drops unasked, each with the reason."""
+    """A session's checkpoints that are never deleted automatically, each with the reason."""
     operations = list(operations)
     lists = undo_lists(operations)
     newest = (*lists.undoable[-1:], *lists.redoable[-1:])
@@ -186,8 +186,8 @@ def decide(
     rules: Mapping[Kind, RetentionRule] = DEFAULT_RULES,
     before_messages: AbstractSet[CheckpointId] = frozenset(),
 ) -> list[Decision]:
-    """One decision per checkpoint, newest first within each session and kind. `before_messages`
-    are the states that a user's message found."""
+    """One decision per checkpoint, newest first within each session and kind. `before_messages` are
+    the states at the time of a user's message."""
     groups: defaultdict[tuple[SessionId, Kind], list[Checkpoint]] = defaultdict(list)
     for checkpoint in checkpoints:
         groups[checkpoint.session_id, checkpoint.kind].append(checkpoint)
@@ -196,7 +196,7 @@ def decide(
         members.sort(key=lambda c: -c.sequence)
         rule = rules.get(kind, RetentionRule())
         for rank, checkpoint in enumerate(members):
-            reason = _kept_whatever_the_rule(checkpoint, protected)
+            reason = _kept_regardless(checkpoint, protected)
             keep, why = (True, reason) if reason else _by_rule(checkpoint, rank, rule, now_ns)
             longer_ns = rule.before_messages_ns
             if not keep and longer_ns is not None and checkpoint.id in before_messages:
@@ -206,12 +206,10 @@ def decide(
     return decisions
 
 
-def _kept_whatever_the_rule(
-    checkpoint: Checkpoint, protected: Mapping[CheckpointId, str]
-) -> str | None:
+def _kept_regardless(checkpoint: Checkpoint, protected: Mapping[CheckpointId, str]) -> str | None:
     if checkpoint.id in protected:
         return f"protected: {protected[checkpoint.id]}"
-    if checkpoint.kind in NEVER_DROPPED:
+    if checkpoint.kind in ALWAYS_KEPT:
         return f"{checkpoint.kind.value} checkpoints are always kept"
     return "it has a name" if checkpoint.name is not None else None
 
@@ -227,7 +225,7 @@ def _by_rule(
     if rule.most is not None and rank >= rule.most:
         are = "is" if rule.most == 1 else "are"
         return False, f"{count_words(rule.most, f'newer {kind} checkpoint')} {are} kept"
-    # A clock that went back makes an age negative: too young to go.
+    # If the clock went back, an age is negative: too young to expire.
     if rule.longest_ns is not None and now_ns - checkpoint.created_at_ns > rule.longest_ns:
         return False, _too_old(checkpoint.kind, rule.longest_ns)
     return True, f"within the limits for {kind} checkpoints"

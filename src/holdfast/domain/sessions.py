@@ -1,7 +1,7 @@
 """A session: one conversation with one agent, isolated from the workspace's other sessions; and its
 rounds.
 
-A round is a stretch of work between approvals:
+A round is the work between two approvals:
 
     active ── approve ──► merged        active ── reset ──► abandoned
 
@@ -31,8 +31,8 @@ class SessionStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A row of the catalog; `head` is the newest state of its line, `round` the number of the
-    stretch of work that is not approved yet."""
+    """A catalog row. `head` is its newest state, and `round` the number of the round that is not
+    approved yet."""
 
     id: SessionId
     created_at_ns: int
@@ -51,7 +51,7 @@ class RoundStatus(StrEnum):
 
     @property
     def word(self) -> str:
-        """As people read it."""
+        """The word shown to people."""
         return "approved" if self is RoundStatus.MERGED else self.value
 
 
@@ -59,20 +59,20 @@ ENDINGS: dict[OperationKind, RoundStatus] = {
     OperationKind.APPROVE: RoundStatus.MERGED,
     OperationKind.RESET: RoundStatus.ABANDONED,
 }
-"""The whole state machine: what ends an active round, and as what."""
+"""The whole state machine: which operation ends an active round, and the resulting status."""
 
 ENDED_BY: dict[OperationKind, RoundStatus] = {
     **ENDINGS,
     OperationKind.ABANDON: RoundStatus.ABANDONED,
 }
-"""What the log may say that a round ended by: also one that ended in another store."""
+"""Operations in the log that end a round, including one that ended in another store."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One stretch of work. `approved` is what an approval locked in, `message` what was said;
-    `head` is the last state of an abandoned one, which is the way back to it. `checkpoints` counts
-    those that the round has, records of restores apart; None where they were not counted."""
+    """One round. `approved` is the approved checkpoint, and `message` its message. `head` is the
+    last state, which also leads back to an abandoned round. `checkpoints` counts them without
+    restore records; None if not counted."""
 
     number: int
     status: RoundStatus
@@ -89,12 +89,12 @@ class Round:
 
 
 def round_name(number: int) -> str:
-    """As data and the calls of dialog clients have it."""
+    """The name used in data and by dialog clients."""
     return f"session_{number}"
 
 
 def round_title(name: str) -> str:
-    """The same as people read it."""
+    """The name shown to people."""
     return f"round {name.removeprefix('session_')}"
 
 
@@ -115,7 +115,7 @@ def rounds_of(started_at_ns: int, active: int, operations: Iterable[Operation]) 
                 operation.at_ns,
                 operation.checkpoint if merged else None,
                 operation.note,
-                # What was not saved before a reset is in its safety checkpoint.
+                # A reset's safety checkpoint has the changes that were unsaved.
                 operation.checkpoint if merged else operation.safety or operation.head_before,
             )
         )

@@ -15,7 +15,7 @@ PREVIEW_LENGTH = 80
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """One file of a snapshot; its content is read from the store when asked for, and checked."""
+    """One file of a snapshot. Its content is read from the store on access, and verified."""
 
     path: str
     content_hash: str
@@ -34,7 +34,7 @@ class Artifact:
     @property
     def content(self) -> str:
         """The text of the file. Bytes that are not UTF-8 become lone surrogates, as in paths, so
-        that `read_bytes` can be had from it again."""
+        that they convert back exactly."""
         return self.read_bytes().decode("utf-8", "surrogateescape")
 
     def to_dict(self) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class Artifact:
     def from_dict(
         cls, data: Mapping[str, Any], contents: Mapping[str, str | bytes] | None = None
     ) -> Artifact:
-        """`contents` has files by their content hash; without it, there is nothing to read."""
+        """`contents` maps content hashes to files; without it, the content cannot be read."""
         made = cls(data["path"], data["content_hash"], data["size"], data["mode"])
         given = (contents or {}).get(made.content_hash)
         if given is None:
@@ -60,7 +60,7 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceSnapshot:
-    """A checkpoint with the list of its files, without their bytes."""
+    """A checkpoint with the list of its files, without their content."""
 
     id: str
     timestamp: datetime
@@ -95,7 +95,7 @@ class WorkspaceSnapshot:
     def from_dict(
         cls, data: Mapping[str, Any], contents: Mapping[str, str | bytes] | None = None
     ) -> WorkspaceSnapshot:
-        """`contents` gives the artifacts their content, by content hash."""
+        """`contents` maps content hashes to the content of artifacts."""
         return cls(
             id=data["id"],
             timestamp=datetime.fromisoformat(data["timestamp"]),
@@ -108,7 +108,7 @@ class WorkspaceSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointSummary:
-    """One line of a history."""
+    """One line of the history."""
 
     id: str
     timestamp: datetime

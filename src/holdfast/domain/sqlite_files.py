@@ -9,14 +9,14 @@ from holdfast.values.classes import dataclass, field
 
 HEADER = b"SQLite format 3\0"
 SUFFIXES = (b".db", b".db3", b".sqlite", b".sqlite3")
-"""Usual names. The first bytes decide."""
+"""Common extensions. Detection uses the first bytes."""
 LOG = b"-wal"
 JOURNAL = b"-journal"
 SHARED_MEMORY = b"-shm"
 COMPANIONS = (JOURNAL, SHARED_MEMORY, LOG)
 
 LOG_HEADER_BYTES = 32
-"""They change when a log is restarted, and at no other time."""
+"""These bytes change only when a log is restarted."""
 
 _SHARED_MEMORY_BEGINNINGS = (b"\x18\xe2\x2d\x00", b"\x00\x2d\xe2\x18")
 _CUT_DOWN_BYTES = 3
@@ -30,7 +30,7 @@ def may_name_databases(names: bytes) -> bool:
 
 
 def database_of(name: bytes) -> bytes | None:
-    """The database that a name beside it would belong to, if there is one."""
+    """The database that a log, journal or shared memory of this name would belong to."""
     for suffix in COMPANIONS:
         if name.endswith(suffix) and len(name) > len(suffix):
             return name[: -len(suffix)]
@@ -38,29 +38,30 @@ def database_of(name: bytes) -> bytes | None:
 
 
 def is_shared_memory(name: bytes, beginning: bytes) -> bool:
-    """Whether a file is what processes with a database open share: no content. The next process
-    that opens the database truncates it to three bytes and recreates it."""
+    """Whether a file is the memory shared by processes that have a database open. It is not
+    content: the next process that opens the database truncates it to three bytes and recreates
+    it."""
     return name.endswith(SHARED_MEMORY) and (
         beginning[:4] in _SHARED_MEMORY_BEGINNINGS or beginning in _CUT_DOWN
     )
 
 
 def has_size_of_shared_memory(size: int) -> bool:
-    """Whether a file with that name can be it, without opening it: opening and closing it in a
-    program that has the database open would drop that program's locks."""
+    """Whether a file of that name can be shared memory, without opening it. Closing it in a program
+    that has the database open would drop that program's locks."""
     return size == _CUT_DOWN_BYTES or size % _SHARED_MEMORY_STEP_BYTES == 0
 
 
 SMALLEST_PAGE_BYTES = 512
 
 BOOKKEEPING = ((18, 20), (24, 28), (40, 44), (92, 100))
-"""Fields of the header in which two databases of the same content differ: whether writers keep a
-log or a journal, the counts of changes and of changed schemas, the library that wrote last.
-Programs with a database open see by the counts that it changed: they must not go back then."""
+"""Header fields that can differ between databases of the same content: log or journal mode, change
+and schema counters, and the library that wrote last. Programs with the database open notice changes
+by the counters, which must not go back then."""
 
 
 def without_bookkeeping(beginning: bytes) -> bytes:
-    """The first bytes of a database, 100 at least, with those fields blank."""
+    """The first bytes of a database, at least 100, with those fields zeroed."""
     blank = bytearray(beginning)
     for start, end in BOOKKEEPING:
         blank[start:end] = bytes(end - start)
@@ -69,12 +70,12 @@ def without_bookkeeping(beginning: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseJob:
-    """A database by its name in a directory, and files of a staging area by theirs.
+    """Overwrite a database, named in its directory, with files named in a staging area.
 
-    Keys of the mappings are what is added to the name: nothing for the database itself, `-wal`,
-    `-journal`. `slots` hold the state to reach and `wanted` are the digests of it; `known` is what
-    is saved of the present one. What is there and not saved goes to `aside`, as one file. Locks of
-    others are waited for, for `patience_s` at least.
+    Mapping keys are suffixes: empty for the database itself, `-wal`, `-journal`. `slots` hold the
+    target state and `wanted` its digests; `known` has the digests of the saved current state.
+    Unsaved content goes to `aside`, as one file. Locks of other programs are waited for, at least
+    `patience_s`.
     """
 
     name: bytes
@@ -88,23 +89,24 @@ class DatabaseJob:
 
 
 class Writing(StrEnum):
-    """How it ended. Only after the first two is the database another than before."""
+    """The result. The database has changed only after the first two."""
 
     EXACT = "exact"
     IN_USE = "in use"
-    """The content is the wanted one; counters that tell open programs of a change went on."""
+    """The content is as wanted, but the change counters have increased, so that open programs
+    notice."""
     BUSY = "busy"
     UNSUITABLE = "unsuitable"
-    """SQLite cannot read the one or the other, or must not write into that file."""
+    """SQLite cannot read one of the two states, or must not write to that file."""
 
 
 class PerhapsWritten(OSError):
-    """It failed, but not before the wanted state may have been committed."""
+    """It failed, but the wanted state may already be committed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """`aside`: something that was not saved was there, and has been put aside."""
+    """`aside`: there was unsaved content, which has been moved aside."""
 
     how: Writing
     aside: bool = False

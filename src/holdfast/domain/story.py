@@ -3,10 +3,10 @@
 An activity (an edit of some files, an attempt, a tool call) is open until it is settled. If its
 process dies, it stays open and is offered to the next caller.
 
-Which messages still apply, after restores and undos:
+Which messages still apply after restores and undos:
 
-    each restore of everything: messages up to the target's place are as they were when the target
-    was made; later ones that held until now are rolled back by this restore
+    each full restore: messages up to the target's position become as they were when the target was
+    made; later messages that applied until now are rolled back by this restore
 
 An undo is a restore like any other, to a state with its own valid messages. So the marks follow
 from the restores alone, and all processes compute the same ones.
@@ -24,7 +24,7 @@ from holdfast.domain.intent import ToolCall
 from holdfast.values.classes import dataclass
 
 MOST_CHARACTERS = 1_000_000
-"""Of one message. What is longer belongs into a file, or is cut where it is read from one."""
+"""The longest message. Longer text belongs in a file, or is truncated when imported from one."""
 MOST_ANNOTATION_BYTES = 100_000
 
 
@@ -37,10 +37,10 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message; the first of a session has index 0. `source_key` is what the agent's transcript
-    calls it, so that reading a transcript again adds nothing. `rolled_back_by` is the operation
-    that took the work back to before it. `checkpoint` is the one made before a user's message; the
-    story does not store it, see `holdfast.engine.conversation.message_checkpoints`."""
+    """One message; a session's first has index 0. `source_key` is its key in the agent's
+    transcript, so that importing a transcript again adds nothing. `rolled_back_by` is the operation
+    that restored a state before it. `checkpoint` is the one made before a user's message. It is not
+    stored here; see `holdfast.engine.conversation.message_checkpoints`."""
 
     session_id: SessionId
     index: int
@@ -55,8 +55,8 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """A note about a checkpoint. An edit is a new revision; the newest counts, and all are kept.
-    `sequence` rises with every revision in the store."""
+    """A note about a checkpoint. An edit adds a revision; the newest counts, and all are kept.
+    `sequence` increases with every revision in the store."""
 
     sequence: int
     session_id: SessionId
@@ -82,8 +82,8 @@ class ActivityStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewActivity:
-    """An activity before the story has given it its number. `checkpoint` is the way back;
-    `paths` are what an edit is about; `owner` tells the process that does it."""
+    """An activity without a number yet. `checkpoint` is the state before it, `paths` are the files
+    of an edit, and `owner` identifies the process."""
 
     session_id: SessionId
     kind: ActivityKind
@@ -97,8 +97,8 @@ class NewActivity:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """One activity. `outcome` says how it ended, in words; `has_diff` that what it changed is
-    kept and can be asked for."""
+    """One activity. `outcome` describes how it ended. `has_diff`: its changes are kept and can be
+    requested."""
 
     number: int
     session_id: SessionId
@@ -125,13 +125,13 @@ class Stretch:
 
 
 Marks: TypeAlias = tuple[Stretch, ...]
-"""In order and apart from each other; a message in none of them holds."""
+"""Sorted and disjoint. Messages outside all of them still apply."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """What one restore did to the marks. `record` is the sequence number of the checkpoint that it
-    left behind, `through` the index of the last message there was."""
+    """The effect of one restore on the marks. `record` is the sequence number of its record, and
+    `through` the index of the last message at that time."""
 
     operation: int
     record: int
@@ -149,9 +149,9 @@ def roll_back(
     keeps: int,
     through: int,
 ) -> Rollback:
-    """What a restore does, after all `earlier` ones. `target` is the sequence number of the
-    checkpoint that was restored, `keeps` the index of the last message that it knows. Without a
-    target, as when only some paths were restored, nothing changes."""
+    """The effect of a restore, after all `earlier` ones. `target` is the sequence number of the
+    restored checkpoint, and `keeps` the index of the last message it covers. Without a target, as
+    for a partial restore, nothing changes."""
     now = earlier[-1].after if earlier else ()
     if target is None:
         return Rollback(operation, record, through, now, now)
@@ -163,7 +163,7 @@ def roll_back(
 
 
 def rolled_back_by(marks: Marks, index: int) -> int | None:
-    """The operation that rolled a message back, or None if it holds."""
+    """The operation that rolled a message back, or None if it still applies."""
     if not marks:
         return None
     place = bisect_right(marks, index, key=lambda stretch: stretch.first) - 1
@@ -186,7 +186,7 @@ def _gaps(marks: Marks, first: int, last: int) -> list[tuple[int, int]]:
 
 
 def joined(stretches: list[Stretch]) -> Marks:
-    """In order, with neighbours of one operation made one."""
+    """Sorted, with adjacent stretches of one operation merged."""
     joined: list[Stretch] = []
     for stretch in sorted(stretches, key=lambda s: s.first):
         last = joined[-1] if joined else None

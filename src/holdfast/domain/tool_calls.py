@@ -1,12 +1,12 @@
-"""Tool calls: as people read them, as the name of a checkpoint, and which files they wrote.
+"""Tool calls: descriptions for people, checkpoint names, and which files a call wrote.
 
 Calls come from hooks (`{"tool": …, "paths": […]}`), from transcripts (`{"name": …, "input": …}`) or
-from a caller's own words. Texts that are contents count for nothing: they may name any file.
+from a caller's own words. File contents in a call are ignored, because they may mention any file.
 
-Secrets are masked before a text becomes part of a checkpoint's story: assignments and options whose
-names say that they are secret, credentials in addresses and headers, and tokens with a recognisable
-beginning. Every pattern is bounded, so that no text takes long. Not guaranteed: a secret that looks
-like any other word stays.
+Secrets are masked before text is stored in a checkpoint: assignments and options with a
+secret-sounding name, credentials in URLs and headers, and tokens with a known prefix. Every pattern
+is bounded, so that no text takes long. Not guaranteed: a secret that looks like an ordinary word is
+not masked.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
 
 
 def masked(text: str) -> str:
-    """The beginning of the text, without the secrets that can be recognised."""
+    """The beginning of the text, with recognisable secrets masked."""
     text = text[:_MOST_READ]
     for shape, replacement in _SHAPES:
         text = shape.sub(replacement, text)
@@ -62,7 +62,7 @@ def masked(text: str) -> str:
 
 
 def names_secret(name: str) -> bool:
-    """Whether the name of a value says that it is a secret."""
+    """Whether the name of a value suggests a secret."""
     return _SECRET_NAME.search(name) is not None
 
 
@@ -72,13 +72,13 @@ def _hide(match: re.Match[str]) -> str:
 
 
 _SUBJECTS = ("command", "cmd", "file_path", "path", "paths", "pattern", "query", "url")
-"""What a call is about, the most telling first."""
+"""Keys for the subject of a call, the most telling first."""
 
 _ABOUT_THE_CALL = ("tool", "name", "id", "kind", "input", "arguments", "risk", "reasons")
 
 
 def call_words(call: ToolCall) -> str:
-    """The tool, what it was given, and why that was held to be risky."""
+    """The tool, its subject, and why it was considered risky."""
     if isinstance(call, str):
         return call
     tool = _plain(call.get("tool") or call.get("name") or "tool")
@@ -118,7 +118,7 @@ _MOST_LOOKED_AT = 4_000
 def tool_description(
     moment: str, tool: str, subject: str, *, risk: str | None = None, reason: str | None = None
 ) -> str:
-    """Such as `Before Bash: npm install left-pad (risky: rewrites package-lock.json)`."""
+    """For example `Before Bash: npm install left-pad (risky: rewrites package-lock.json)`."""
     head = f"{moment} {one_line(tool, 40) or 'a tool'}"
     note = ""
     if risk is not None:
@@ -130,7 +130,7 @@ def tool_description(
 
 
 def message_description(prompt: str) -> str:
-    """Such as `Before user message: make the tests pass`, with the first 50 characters of it."""
+    """For example `Before user message: make the tests pass`, with its first 50 characters."""
     shown = one_line(masked(prompt[:_MOST_LOOKED_AT]), MESSAGE_PREVIEW)
     return f"{BEFORE_MESSAGE}: {shown}" if shown else BEFORE_MESSAGE
 
@@ -143,17 +143,17 @@ _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Move to|Delete)(?: File)?: (.+)$",
 
 
 class Likelihood(IntEnum):
-    """That a call wrote a file."""
+    """How likely it is that a call wrote a file."""
 
     NONE = 0
     COMMAND = 1
-    """A command that names it."""
+    """A command names the file."""
     EDIT = 2
-    """An edit of it."""
+    """An edit of the file."""
 
 
 def likelihood(call: ToolCall, path: bytes) -> Likelihood:
-    """How likely a call wrote the file at a path of the workspace."""
+    """How likely it is that a call wrote the file at this workspace path."""
     if isinstance(call, str):
         return Likelihood.NONE
     name = str(call.get("tool") or call.get("name") or "")

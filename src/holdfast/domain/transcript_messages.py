@@ -1,4 +1,4 @@
-"""One message of a conversation, as it is read from an agent's transcript."""
+"""One message of a conversation, as read from an agent's transcript."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _LONGEST_ID = 200
 
 @dataclass(frozen=True, slots=True)
 class TranscriptMessage:
-    """What was said, by whom, and the tool calls that belong to it.
+    """One message with its role and tool calls.
 
-    `source_key` names the message wherever it is read again: in a file that was replaced, copied or
-    continued elsewhere. `role` is `system` for what the agent's program put into the conversation:
-    instructions, summaries of what went before. `tool_calls` are mappings of id, name and input;
-    `tool_use_ids` are the calls made here or, for the role `tool`, answered here.
+    `source_key` identifies the message when it is read again, even from a replaced, copied or
+    continued file. The role `system` marks text added by the agent's program, such as instructions
+    and summaries. `tool_calls` are mappings of id, name and input. `tool_use_ids` are the calls
+    made here or, for the role `tool`, answered here.
     """
 
     source_key: str
@@ -38,7 +38,7 @@ class TranscriptMessage:
 
 
 MessageOf = Callable[[Mapping[str, Any]], TranscriptMessage | None]
-"""The message on a line of an agent's transcript; None when the line holds none."""
+"""Parses a line of an agent's transcript; None if it has no message."""
 
 
 def text_of(value: object) -> str:
@@ -49,20 +49,20 @@ def text_of(value: object) -> str:
 
 
 def identifier(value: object) -> str | None:
-    """An id worth relying on: a short printable text."""
+    """The value if it is a usable id: a short printable text."""
     if isinstance(value, str) and 0 < len(value) <= _LONGEST_ID and value.isprintable():
         return value
     return None
 
 
 def content_key(*parts: object) -> str:
-    """A name for something that has no id, from everything that is known about it."""
+    """A key for something without an id, from all its known parts."""
     encoded = json.dumps(parts, sort_keys=True, default=str)
     return blake3(encoded.encode("utf-8", "backslashreplace")).digest(length=_KEY_BYTES).hex()
 
 
 def nanoseconds(timestamp: object) -> int | None:
-    """Since 1970, from ISO 8601; None for anything that is not a time since then."""
+    """Nanoseconds since 1970 from ISO 8601; None if it is not a time since then."""
     if not isinstance(timestamp, str):
         return None
     try:
@@ -76,7 +76,7 @@ def nanoseconds(timestamp: object) -> int | None:
 
 
 def tool_call(call_id: object, name: object, given: object) -> dict[str, Any]:
-    """A call as intents and stories hold it."""
+    """A call in the form stored in intents and stories."""
     return {
         "id": identifier(call_id),
         "name": text_of(name) or "unknown",
@@ -92,5 +92,5 @@ def _storable(value: Any) -> Any:
     if isinstance(value, dict):
         return {text_of(key): _storable(item) for key, item in value.items()}
     if isinstance(value, float) and not math.isfinite(value):
-        return str(value)  # JSON has no word for it, and others could not read it
+        return str(value)  # JSON cannot express it, and other programs could not read it
     return value

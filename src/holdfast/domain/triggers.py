@@ -1,13 +1,13 @@
-"""When a workspace deserves a checkpoint of its own accord: pure decisions, made at given moments.
+"""When a workspace needs an automatic checkpoint: pure decisions for given moments.
 
     files touched, and quiet for a second (or busy for ten)  → threshold
     anything touched, and the interval is over               → interval
     the time of day is past, once a day                      → end of day
-    anything touched since the main branch was looked at,
-    and quiet as above; or a merge into it is under way      → merge
+    anything touched since the main branch was checked, and
+    quiet as above; or a merge into it is in progress        → merge
 
-What was touched is an upper bound on what changed. A decision is therefore to *look*; whether a
-checkpoint is made depends on what the look finds (`enough`).
+Touched files are an upper bound on changed files. So a decision only means to *look*. Whether a
+checkpoint is made depends on the changes found (`enough`).
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from holdfast.domain.wording import count_words
 
 SECOND_NS = 1_000_000_000
 QUIET_NS = SECOND_NS
-"""A burst of changes is over when nothing happened for this long."""
+"""A burst of changes is over after this time without any."""
 
 LONGEST_BURST_NS = 10 * SECOND_NS
-"""Work that never pauses is looked at this often."""
+"""Work that never pauses is checked this often."""
 
 
 @dataclass(frozen=True, slots=True)
 class TriggerRules:
-    """What is asked for; 0 and None switch a trigger off."""
+    """The configured triggers; 0 and None disable one."""
 
     files: int = 5
     interval_ns: int = 30 * 60 * SECOND_NS
@@ -38,8 +38,8 @@ class TriggerRules:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What is known at one moment. Times in ns are of the monotonic clock; `local` is the time
-    of day where the user is, `ended_day` the day whose end was already kept."""
+    """Everything known at one moment. Times in ns are monotonic. `local` is the user's local time,
+    and `ended_day` the last day with an end-of-day checkpoint."""
 
     now_ns: int
     local: datetime
@@ -47,7 +47,7 @@ class Situation:
     first_change_ns: int
     last_change_ns: int
     interval_began_ns: int
-    """When the interval began: with the last checkpoint, or the last end of one."""
+    """The last checkpoint, or the end of the last interval."""
 
     looked_ns: int = 0
     looked_at: int = 0
@@ -56,11 +56,11 @@ class Situation:
     ended_day: str | None = None
     branch_looked_ns: int = 0
     merge_under_way: bool = False
-    """When the main branch was last looked at, and whether a merge into it had not ended."""
+    """When the main branch was last checked, and whether a merge into it was unfinished."""
 
 
 def due_trigger(rules: TriggerRules, now: Situation) -> Kind | None:
-    """The trigger that calls for a look at this moment."""
+    """The trigger that calls for a look now."""
     if rules.end_of_day is not None and _day_is_over(rules.end_of_day, now):
         return Kind.END_OF_DAY
     if rules.merges and (at_ns := _merge_may_be_over_ns(now)) is not None and now.now_ns >= at_ns:
@@ -77,7 +77,7 @@ def due_trigger(rules: TriggerRules, now: Situation) -> Kind | None:
 
 
 def wait_ns(rules: TriggerRules, now: Situation) -> int | None:
-    """How long nothing can become due if nothing more happens; None for as long as that lasts."""
+    """How long until a trigger can become due without further changes; None if never."""
     times: list[int] = []
     if _may_be_enough(rules, now):
         times.append(_burst_ends_ns(now) - now.now_ns)
@@ -91,7 +91,7 @@ def wait_ns(rules: TriggerRules, now: Situation) -> int | None:
 
 
 def enough(rules: TriggerRules, kind: Kind, changes: int) -> bool:
-    """Whether what a look found is worth a checkpoint of this kind."""
+    """Whether the changes found are worth a checkpoint of this kind."""
     return changes >= (rules.files if kind is Kind.THRESHOLD else 1)
 
 
@@ -100,8 +100,7 @@ def _may_be_enough(rules: TriggerRules, now: Situation) -> bool:
 
 
 def _merge_may_be_over_ns(now: Situation) -> int | None:
-    """A merge changes files, and then moves the branch; with a person who writes its message, much
-    later."""
+    """A merge changes files, then moves the branch; much later, if a person writes its message."""
     if now.last_change_ns > now.branch_looked_ns:
         begun_ns = max(now.first_change_ns, now.branch_looked_ns)
         return min(now.last_change_ns + QUIET_NS, begun_ns + LONGEST_BURST_NS)
@@ -129,7 +128,7 @@ def day_of(local: datetime) -> str:
 
 
 def describe(kind: Kind, paths: list[str], interval_ns: int) -> str:
-    """The reason that an automatic checkpoint gives for itself."""
+    """The reason of an automatic checkpoint."""
     named = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
     if kind is Kind.END_OF_DAY:
         return f"End of the day: {named}" if named else "End of the day"

@@ -1,7 +1,7 @@
 """Sizes, counts, times and remarks as text.
 
-A warning is a sentence. One that only says what happens in any case is a `Remark`: it is shown in
-passing, and no screen paints it yellow.
+A warning is a sentence. A `Remark` is one that needs no action; interfaces show it without
+emphasis.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def count_words(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def printable(text: str) -> str:
-    """The text on one line: a question mark for each character that cannot be shown."""
+    """The text on one line, with a question mark for each unprintable character."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def one_line(text: str, most: int) -> str:
-    """Printable, on one line, at most so long; `…` tells that there was more."""
+    """Printable, on one line, with at most `most` characters; `…` marks omitted text."""
     shown = " ".join(text[:_MOST_LOOKED_AT].split())
     if not shown.isprintable():
         shown = "".join(c if c.isprintable() else "\ufffd" for c in shown)
@@ -46,13 +46,13 @@ def one_line(text: str, most: int) -> str:
 
 
 class Remark(str):
-    """A warning that asks for nothing."""
+    """A warning that needs no action."""
 
     __slots__ = ()
 
 
 def reworded(warning: str, change: Callable[[str], str]) -> str:
-    """The warning in other words; a remark stays one."""
+    """The warning with its text changed; a remark remains a remark."""
     words = change(warning)
     return Remark(words) if isinstance(warning, Remark) else words
 

@@ -17,8 +17,8 @@ LONGEST_CALL_NS = 600 * 1_000_000_000
 
 
 class RunningTool(NamedTuple):
-    """One call. `owner` is the agent's process, `session` a `session_digest`. `waited` means that a
-    save has already waited for it in vain."""
+    """One call. `owner` is the agent's process, `session` a `session_digest`. `waited`: a save has
+    already waited for it without success."""
 
     key: str
     since_ns: int

@@ -333,11 +333,11 @@ class Components(Protocol):
         """All components that could be loaded, in order."""
 
     def applying(self, workspace: Path) -> Sequence[Component]:
-        """Those of `all` that may have something to say here, as `any_for` finds out. No other is
+        """Those of `all` that may apply here, by the same check as `any_for`. No other is
         loaded."""
 
     def named(self, names: Container[str]) -> Sequence[Component]:
-        """Those of `all` with such names. No other is loaded."""
+        """Those of `all` with these names. No other is loaded."""
 
     def missing(self) -> Sequence[str]:
         """Names in the settings that cannot be loaded, each with the reason."""

@@ -18,7 +18,8 @@ class Progress(Protocol):
 
 class TransferProgress(Progress, Protocol):
     def transferred(self, size_bytes: int) -> None:
-        """How many bytes the current phase has read or written so far; as `advance`."""
+        """How many bytes the current phase has read or written so far. Like `advance`, must be
+        cheap."""
 
 
 class NoProgress:

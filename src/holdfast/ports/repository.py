@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from holdfast.domain.trees.tree import Tree
 
 Content: TypeAlias = FileEntry | SymlinkEntry
-"""What git can hold: it knows no directories."""
+"""The content that git can hold; it has no directories."""
 
 ContentReader: TypeAlias = Callable[[FileEntry], Iterator[bytes]]
-"""The bytes of a file in a checkpoint, piece by piece and proven."""
+"""The verified bytes of a file in a checkpoint, in pieces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,11 @@ class HandOver:
 class CommitWish:
     """How to make the commit.
 
-    With `edit`, the user's editor opens on the message, on this process's terminal. `expected_head`
+    With `edit`, the user's editor opens on the message, in this process's terminal. `expected_head`
     is the head of a preview (`plan.head`); with `checked`, the commit is made only if HEAD is still
     there. Hooks that take longer than `timeout_s` are stopped; None means no limit. Editing the
-    message does not count."""
+    message does not count.
+    """
 
     message: str
     edit: bool = False

@@ -100,9 +100,9 @@ class SearchReader(Protocol):
     def cursors(self) -> Cursors: ...
 
     def find(self, query: SearchQuery, *, session_id: SessionId | None, limit: int) -> Findings:
-        """Matches in one session or all, best first; of equals, the newer first. If there are very
-        many, only the newest are ranked. A query that is too expensive is answered from the newest
-        texts alone, and says so."""
+        """Matches in one session or all, best first, then newest first. If there are very many,
+        only the newest are ranked. A query that is too expensive searches only the newest texts,
+        and says so."""
 
     def has(self, query: SearchQuery, *, session_id: SessionId | None) -> bool:
         """Whether `find` would find something, at a fraction of its cost: without ranking, and

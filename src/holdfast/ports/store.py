@@ -27,12 +27,12 @@ class WriterLock(Protocol):
     """One writer at a time for a store, across threads and processes."""
 
     def hold(self, *, wait: bool = ..., looking: bool = ...) -> AbstractContextManager[None]:
-        """Be the only writer of the store; `Busy`, naming the holder, after the configured wait
-        (or at once without `wait`).
+        """Be the only writer of the store; `Busy`, naming the holder, after the configured wait (or
+        immediately without `wait`).
 
-        Re-entrant. On entry, the unfinished work of another process in the store is repaired.
-        `StoreReadOnly` where nothing can be written; a reader that is just `looking` is admitted
-        there too, and keeps writers of other machines out.
+        Re-entrant. On entry, another process's unfinished work in the store is repaired.
+        `StoreReadOnly` if nothing can be written. A reader that is just `looking` is admitted there
+        too, and keeps writers on other machines out.
         """
 
     def let_others_in(self) -> None:
@@ -149,7 +149,7 @@ class SpaceMeter(Protocol):
 
 
 AgentStatesBySession = Mapping[str, Mapping[str, Mapping[str, Any]]]
-"""Session id, agent id, and what the agent gave: an object of JSON."""
+"""Session id, agent id, and the agent's state: a JSON object."""
 
 
 class AgentStates(Protocol):
@@ -172,8 +172,7 @@ class ExternalPaths(Protocol):
         """Whether any was ever named; one system call."""
 
     def load(self) -> list[bytes]:
-        """Absolute paths, in the order in which they were first named; `StoreDamaged` if
-        unreadable."""
+        """Absolute paths, least recently named first; `StoreDamaged` if unreadable."""
 
     def add(self, paths: Sequence[bytes]) -> None:
         """Add paths as the newest; durable when this returns."""
@@ -240,7 +239,7 @@ class Secret:
     def passphrase(cls, text: str) -> Secret:
         import unicodedata
 
-        # Typed on another keyboard or system, the same letters may come as other code points.
+        # The same letters may have other code points on another keyboard or system.
         return cls(
             PASSPHRASE, unicodedata.normalize("NFC", text).encode("utf-8", "surrogateescape")
         )
@@ -263,7 +262,7 @@ class KeySlot(Protocol):
 class OpenStore(WriterLock, StoreFiles, StoreParts, Protocol):
     lock_timeout_s: float
     patience_s: float | None
-    """How long a holder of the lock is waited for that makes no progress; None: no limit."""
+    """How long to wait for a lock holder that makes no progress; None means no limit."""
 
     @property
     def journal(self) -> RestoreJournal: ...

@@ -1,16 +1,15 @@
 """The public kit for testing adapters of Holdfast: contract suites, and file systems that fail.
 
-Nothing here needs a test framework: a suite is a plain class whose methods begin with `test_`, and
-every expectation is an `assert`. Subclass it, say how to open your adapter, and let pytest collect
-the subclass:
+A suite is a plain class whose methods begin with `test_`, and every expectation is an `assert`.
+Subclass it, define how to open your adapter, and let pytest collect the subclass:
 
     class TestMyObjects(DurableObjectStoreContract):
         def open_store(self, place: Path) -> ObjectStore:
             return MyObjects(place)
 
-Each test gets an empty directory `tmp_path`, as pytest gives it, and hands it to `open_store` or
-`open_catalog` as the place where your adapter may keep whatever it needs. A suite whose name begins
-with `Durable` also opens the adapter again and expects to find everything.
+Each test gets an empty directory `tmp_path`, as pytest provides it, and passes it to `open_store`
+or `open_catalog` as the place where your adapter may keep its files. A suite whose name begins with
+`Durable` also opens the adapter again and expects to find everything.
 
-The smallest adapters that keep the contracts are in `holdfast.adapters.memory`.
+The smallest adapters that satisfy the contracts are in `holdfast.adapters.memory`.
 """

@@ -1,4 +1,4 @@
-"""The contract of `holdfast.ports.agent_tools`, as tests: notes of tool calls of agents."""
+"""The contract of `holdfast.ports.agent_tools`, as tests: notes about agents' tool calls."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from holdfast.ports.agent_tools import LONGEST_CALL_NS, RunningTools, ToolLog, n
 
 
 class RunningToolsContract:
-    """Subclass it, and say how the notes of a store are opened. `stranger` is the identity of a
-    process that lives, and that the tests are no part of; `own` of one that they are part of."""
+    """Subclass it, and define how to open a store's notes. `stranger` is the identity of a live
+    process unrelated to the tests; `own` of one that they are part of."""
 
     stranger: str
     own: str
@@ -69,7 +69,7 @@ class RunningToolsContract:
 
 
 class ToolLogContract:
-    """Subclass it, and say how the log of a store is opened."""
+    """Subclass it, and define how to open a store's log."""
 
     def open_log(self, store: Path) -> ToolLog:
         raise NotImplementedError

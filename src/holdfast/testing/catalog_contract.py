@@ -1,7 +1,7 @@
-"""What every catalog must do: the contract of `holdfast.ports.catalog`, as tests.
+"""The contract of `holdfast.ports.catalog`, as tests.
 
-`CatalogContract` holds for any adapter, also one that forgets everything when it is closed;
-`DurableCatalogContract` adds what is expected of one that keeps its rows.
+`CatalogContract` is for any adapter, even one that forgets everything when it is closed.
+`DurableCatalogContract` adds tests for one that keeps its rows.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from holdfast.testing.samples import (
 
 
 class CatalogContract(CatalogLookups):
-    """Subclass, say how to open a catalog, and every test of the contract runs against it."""
+    """Subclass it, and define how to open a catalog."""
 
     def test_a_fresh_catalog_is_empty_and_sound(self, tmp_path: Path) -> None:
         with closing(self.open_catalog(tmp_path)) as catalog:

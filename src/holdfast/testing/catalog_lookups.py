@@ -1,4 +1,4 @@
-"""How every catalog must find things: the reading half of `CatalogContract`."""
+"""The reading half of `CatalogContract`: lookups."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BEYOND_64_BITS = 1 << 70
 
 
 class CatalogLookups(CatalogOpening):
-    """Tests of histories, references, sessions' walls and counts."""
+    """Tests of histories, references, session isolation and counts."""
 
     def test_history_is_newest_first_without_records_unless_asked(self, tmp_path: Path) -> None:
         with closing(self.open_catalog(tmp_path)) as catalog:

@@ -1,7 +1,7 @@
-"""What every component must do: the contract of `holdfast.ports.component`, as tests.
+"""The contract of `holdfast.ports.component`, as tests.
 
-Subclass, say how to make the component and how to make, change and look at its state, and every
-test below runs against it. A place is a directory of the test's own that serves as the workspace.
+Subclass it, and define how to make the component and how to make, change and inspect its state. A
+place is the test's own directory that serves as the workspace.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from holdfast.ports.component import (
 _OWNER = "0123456789abcdef0123"
 _TIMEOUT_S = 60.0
 _NOW_NS = 4_000_000_000_000_000_000
-"""Far in the future, so that nothing that a test writes is too recent to be trusted."""
+"""Far in the future, so that nothing a test writes is too recent to be trusted."""
 
 
 class MemoryContents:
@@ -65,21 +65,21 @@ class MemoryContents:
 
 
 class _CaptureContract:
-    """What holds for every component, restored or recorded only."""
+    """Tests for every component, restored or recorded only."""
 
     def make_component(self) -> Component:
         raise NotImplementedError
 
     def make_state(self, place: Path) -> None:
-        """Let there be something to capture."""
+        """Create something to capture."""
         raise NotImplementedError
 
     def change_state(self, place: Path) -> None:
-        """Make it something else."""
+        """Change the state."""
         raise NotImplementedError
 
     def look_at_state(self, place: Path) -> object:
-        """Everything that a capture has to hold, for comparing."""
+        """Everything that a capture has to contain, for comparison."""
         raise NotImplementedError
 
     # Called by the tests below.
@@ -87,7 +87,7 @@ class _CaptureContract:
     def capture(
         self, place: Path, previous: ComponentState | None = None, intended: Intended | None = None
     ) -> tuple[ComponentState | None, MemoryContents]:
-        """One capture, with everything passed through what a checkpoint stores."""
+        """One capture, with everything passed through the stored form of a checkpoint."""
         component, contents = self.make_component(), MemoryContents()
         request = CaptureRequest(
             workspace=place,
@@ -163,13 +163,12 @@ class _CaptureContract:
 
 
 class ComponentContract(_CaptureContract):
-    """Subclass, fill in the first four of the class above, and every test runs against your
-    component."""
+    """Subclass it, and define the first four methods of the class above."""
 
     def restore_request(
         self, place: Path, state: ComponentState, contents: MemoryContents, mode: str = EXACT
     ) -> RestoreOf:
-        """With everything captured first that is there now, as every restore does."""
+        """Captures the present state first, as every restore does."""
         present, _ = self.first_capture(place)
         return RestoreOf(
             workspace=place,
@@ -251,7 +250,7 @@ class ComponentContract(_CaptureContract):
 
 
 class RecordedComponentContract(_CaptureContract):
-    """The same for a `RecordedComponent`, which nothing restores."""
+    """The same for a `RecordedComponent`, which is never restored."""
 
     def make_component(self) -> RecordedComponent:
         raise NotImplementedError
@@ -285,7 +284,7 @@ class RecordedComponentContract(_CaptureContract):
 
 
 class ComponentSetContract:
-    """Subclass it, and say how a set with these names is made. Two of your names must load."""
+    """Subclass it, and define how to make a set with these names. Two of your names must load."""
 
     loadable: tuple[str, str]
 

@@ -59,7 +59,7 @@ def message_text(sequence: int, content: str, *, index: int = 0) -> MessageText:
 
 
 class SearchIndexContract:
-    """Subclass it, and say how an index is opened in a directory."""
+    """Subclass it, and define how to open an index in a directory."""
 
     def open_index(self, directory: Path) -> SearchIndex:
         raise NotImplementedError
@@ -230,7 +230,7 @@ def new_event(number: int) -> NewEvent:
 
 
 class EventLogContract:
-    """Subclass it, and say how a log is opened in a directory."""
+    """Subclass it, and define how to open a log in a directory."""
 
     def open_log(self, directory: Path) -> EventLog:
         raise NotImplementedError

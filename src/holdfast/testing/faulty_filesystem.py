@@ -1,13 +1,14 @@
-"""A file system that breaks at a chosen call: fails, cuts short, or ends as a killed process does.
+"""A file system that breaks at a chosen call: it fails, transfers too little, or acts as if the
+process was killed.
 
     for number in range(1, calls_of_a_good_run + 1):
         fs = FaultyFilesystem(LocalFilesystem(), {number: Fail(errno.ENOSPC)})
-        ...                                # the work fails by its name or succeeds
+        ...                                # the work fails with the right error, or succeeds
         ...                                # then, on the real file system: is everything sound?
 
 Run the work once without faults and count `calls` to know how many numbers there are. Not covered:
-what SQLite does, which has its own way to the disk (see `SqliteFaults`), and what a power cut does
-to data that was written and not synced.
+SQLite, which accesses the disk itself (see `SqliteFaults`), and the effect of a power cut on data
+that was written and not synced.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ _NAME = "holdfast-faulty"
 
 
 class Killed(BaseException):
-    """The process ended here. Not an `Exception`, so that no handler takes it for a failure."""
+    """The process ended here. Not an `Exception`, so that no handler treats it as a failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """The call raises `OSError(code)` and does nothing. `lasting`: so does every later call but
+    """The call raises `OSError(code)` and does nothing. `lasting`: so does every later call except
     `close`, as on a disk that is gone."""
 
     code: int
@@ -41,7 +42,7 @@ class Fail:
 
 @dataclass(frozen=True, slots=True)
 class CutShort:
-    """A read or write handles half of its bytes, at least one; any other call runs as always."""
+    """A read or write transfers half of its bytes, at least one; any other call runs normally."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +56,8 @@ Fault: TypeAlias = Fail | CutShort | Kill
 
 
 class FaultyFilesystem(InterceptedFilesystem):
-    """Injects `faults` by the number of the call. After a kill nothing reaches the disk, so
-    clean-up code of the killed work changes nothing."""
+    """Injects `faults` by call number. After a kill nothing reaches the disk, so that clean-up code
+    of the killed work changes nothing."""
 
     def __init__(self, inner: Disk, faults: Mapping[int, Fault]) -> None:
         super().__init__(inner)
@@ -89,7 +90,7 @@ class FaultyFilesystem(InterceptedFilesystem):
             self.injected += 1
             if fault.lasting:
                 self._lasting = fault
-            if call.name == "close":  # the descriptor is gone even when the system reports an error
+            if call.name == "close":  # the descriptor is closed even if the system reports an error
                 self._follow_descriptors(call, run())
             raise OSError(fault.code, os.strerror(fault.code))
         if isinstance(fault, Kill) and not fault.after:
@@ -112,13 +113,14 @@ class FaultyFilesystem(InterceptedFilesystem):
             self._open.discard(call.subject)
 
     def release(self) -> None:
-        """Close what the killed work left open, as the end of its process would have."""
+        """Close the files that the killed work left open, as the end of its process would have."""
         while self._open:
             self._inner.close(self._open.pop())
 
 
 class SqliteFaults(apsw.VFS):
-    """Counts changes to files; from number `fail_at` on refuses them (`lasting`), or only that one.
+    """Counts changes to files, and refuses change number `fail_at` or, if `lasting`, all from it
+    on.
 
     `fail_at=0` refuses nothing and only counts.
     """
@@ -126,7 +128,8 @@ class SqliteFaults(apsw.VFS):
     def __init__(
         self, fail_at: int, error: type[apsw.Error] = apsw.IOError, *, lasting: bool = True
     ) -> None:
-        # By name: an empty one would mean the default, which is this layer once it is registered.
+        # By name, because an empty name means the default, which is this layer once it is
+        # registered.
         self.below = apsw.vfs_names()[0]
         super().__init__(_NAME, self.below, makedefault=True)
         self._fail_at = fail_at

@@ -1,4 +1,4 @@
-"""The contracts of `holdfast.ports.filesystem` and `holdfast.ports.filesystem`, as tests."""
+"""The contracts of `Filesystem` and `LiveDatabases` in `holdfast.ports.filesystem`, as tests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ db.execute("UPDATE rows SET number = number + 1")
 
 
 class FilesystemContract:
-    """Subclass it, and say what is tested."""
+    """Subclass it, and define which file system to test."""
 
     def filesystem(self) -> Filesystem:
         raise NotImplementedError
@@ -130,7 +130,7 @@ class FilesystemContract:
         with self.opened(tmp_path) as (fs, top):
             found = fs.stat_all(names, dir_fd=top)
             if found is None:
-                return  # a system that cannot: `stat` is asked instead
+                return  # not supported on this system; `stat` is used instead
             assert fs.stat_all(names, dir_fd=top) == found
             single = [fs.stat(name, dir_fd=top, follow_symlinks=False) for name in names]
             assert [tuple(numbers) for numbers in fs.stat_numbers(found)] == [
@@ -184,7 +184,7 @@ def opened(directory: Path) -> Iterator[int]:
 
 
 class LiveDatabasesContract:
-    """Subclass it, and say what is tested."""
+    """Subclass it, and define which adapter to test."""
 
     def databases(self) -> LiveDatabases:
         raise NotImplementedError

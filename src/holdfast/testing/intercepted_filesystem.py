@@ -1,4 +1,4 @@
-"""A file system that lets every call pass through one place, where it can be seen or changed."""
+"""A file system that passes every call through one place, where it can be observed or changed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call: its place in the order, counted from 1, its name and what it was about."""
+    """One call: its number, counted from 1, its name and its subject."""
 
     number: int
     name: str
@@ -28,7 +28,7 @@ class Disk(Filesystem, LiveDatabases, Protocol):
 
 
 class InterceptedFilesystem:
-    """Hands each call to `around`; see `holdfast.ports.filesystem.Filesystem` and
+    """Passes each call to `around`; see `holdfast.ports.filesystem.Filesystem` and
     `holdfast.ports.filesystem.LiveDatabases` for the members."""
 
     def __init__(self, inner: Disk) -> None:
@@ -40,7 +40,7 @@ class InterceptedFilesystem:
         return run()
 
     def around_sized(self, call: Call, size: int, run: Callable[[int], T]) -> T:
-        """Override to let a read or write handle fewer bytes than it was asked to."""
+        """Override to let a read or write transfer fewer bytes than requested."""
         return self.around(call, lambda: run(size))
 
     def _call(self, name: str, subject: bytes | int) -> Call:
@@ -73,7 +73,7 @@ class InterceptedFilesystem:
         return self._pass("stat_all", dir_fd, lambda: self._inner.stat_all(names, dir_fd=dir_fd))
 
     def stat_numbers(self, packed: bytes) -> Sequence[StatNumbers]:
-        """Not a call that could fail: it is not counted."""
+        """Not counted, because it is not a call that could fail."""
         return self._inner.stat_numbers(packed)
 
     def list_names(self, fd: int) -> list[bytes]:
@@ -110,7 +110,7 @@ class InterceptedFilesystem:
         self._pass("set_mode", name, lambda: self._inner.set_mode(name, mode, dir_fd=dir_fd))
 
     def may_chown(self) -> bool:
-        """A question about the process, not a call that could fail: it is not counted."""
+        """Not counted, because it is a question about the process."""
         return self._inner.may_chown()
 
     def fchown(self, fd: int, uid: int, gid: int) -> None:
@@ -203,7 +203,7 @@ class InterceptedFilesystem:
 
 
 class RecordingFilesystem(InterceptedFilesystem):
-    """Remembers what was asked of it, so that a test can state what work costs.
+    """Records all calls, so that a test can state the cost of work.
 
         fs = RecordingFilesystem(LocalFilesystem())
         ...

@@ -1,7 +1,7 @@
-"""What every object store must do: the contract of `holdfast.ports.objects`, as tests.
+"""The contract of `holdfast.ports.objects`, as tests.
 
-`ObjectStoreContract` holds for any adapter, also one that forgets everything when it is closed;
-`DurableObjectStoreContract` adds what is expected of one that keeps its content.
+`ObjectStoreContract` is for any adapter, even one that forgets everything when it is closed.
+`DurableObjectStoreContract` adds tests for one that keeps its content.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from holdfast.testing.samples import (
 
 
 class ObjectStoreContract:
-    """Subclass, say how to open a store, and every test below runs against it."""
+    """Subclass it, and define how to open a store."""
 
     def open_store(self, place: Path) -> ObjectStore:
-        """A store that keeps what it needs in the directory `place`, ready to be written to."""
+        """A writable store that keeps its files in the directory `place`."""
         raise NotImplementedError
 
     def reopened(self, store: ObjectStore, place: Path) -> ObjectStore:
-        """The same store with nothing left in memory, where it keeps content at all."""
+        """The same store with nothing left in memory, if it keeps content at all."""
         return store
 
     def test_committed_objects_of_every_size_read_back_exactly(self, tmp_path: Path) -> None:

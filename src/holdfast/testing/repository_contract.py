@@ -52,7 +52,7 @@ class EmptyHistory:
 
 
 class WorkRepositoryContract:
-    """Subclass it, and say what is tested and how a repository with a commit is made."""
+    """Subclass it, and define what to test and how to create a repository with a commit."""
 
     def repository(self) -> WorkRepository:
         raise NotImplementedError
@@ -61,7 +61,7 @@ class WorkRepositoryContract:
         raise NotImplementedError
 
     def work(self, place: Path, name: str, data: bytes) -> HandOver:
-        """A file of the workspace that is to be committed."""
+        """A file of the workspace to commit."""
         (place / name).write_bytes(data)
         entry = FileEntry(name.encode(), 0o644, len(data), 0, digest_of(data))
         return HandOver(

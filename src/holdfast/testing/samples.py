@@ -1,5 +1,5 @@
-"""What contract suites need beyond `assert`: an expected error, content to store, and rows to fill
-a catalog with."""
+"""Helpers of the contract suites: an expected error, content to store, and rows to fill a catalog
+with."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TWO = SessionId("two")
 
 
 class expect_error:  # noqa: N801
-    """The block must raise `kind` or a kind of it; anything else passes through as it is."""
+    """The block must raise `kind` or a subclass; anything else passes through unchanged."""
 
     def __init__(self, kind: type[Exception]) -> None:
         self._kind = kind
@@ -46,19 +46,19 @@ class expect_error:  # noqa: N801
 
 
 def incompressible(label: str, size_bytes: int) -> bytes:
-    """Bytes that look random, the same on every run and different for every label."""
+    """Bytes that look random, equal on every run and different for every label."""
     return blake3(label.encode()).digest(length=size_bytes)
 
 
 def compressible(label: str, size_bytes: int) -> bytes:
-    """Text in numbered lines, the same on every run and different for every label."""
-    line_count = size_bytes // 15 + 1  # the number alone, with its words, is that long
+    """Text in numbered lines, equal on every run and different for every label."""
+    line_count = size_bytes // 15 + 1  # the length of a line without its label
     text = "".join(f"{label} line {number:08d}\n" for number in range(line_count))
     return text.encode()[:size_bytes]
 
 
 def store_objects(store: ObjectStore, contents: Iterable[bytes]) -> list[Digest]:
-    """Write `contents` as one batch; the digests in the same order."""
+    """Write `contents` as one batch; returns the digests in the same order."""
     writer = store.writer()
     digests: list[Digest] = []
     for data in contents:
@@ -108,14 +108,14 @@ def new_operation(
 
 
 class CatalogOpening:
-    """How the tests come by a catalog. The suites build on this; adapters subclass those."""
+    """How the tests open a catalog. The suites build on this; adapters subclass those."""
 
     def open_catalog(self, place: Path) -> Catalog:
-        """A catalog that keeps what it needs in the directory `place`, ready to be written to."""
+        """A writable catalog that keeps its files in the directory `place`."""
         raise NotImplementedError
 
     def fill(self, catalog: Catalog, *checkpoints: NewCheckpoint) -> list[Checkpoint]:
-        """Two sessions, and the given checkpoints with an operation each."""
+        """Add two sessions, and the given checkpoints with an operation each."""
         with catalog.transaction() as transaction:
             for session_id in (ONE, TWO):
                 if catalog.session(session_id) is None:

@@ -1,6 +1,6 @@
-"""The contracts of `holdfast.ports.store`, and that of pack maintenance, as tests.
+"""The contracts of `holdfast.ports.store`, and of pack maintenance, as tests.
 
-Damage is no part of them: the tests of an adapter know which bytes to damage, and what is left.
+Damage is not covered: an adapter's own tests know which bytes to damage, and what remains.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Store = TypeVar("Store", bound=ObjectStore)
 
 
 class WriterLockContract:
-    """Subclass it, and say how the same store is opened, once or more often."""
+    """Subclass it, and define how to open the same store, once or more often."""
 
     def open_lock(self, directory: Path) -> AbstractContextManager[WriterLock]:
         raise NotImplementedError
@@ -79,7 +79,7 @@ class WriterLockContract:
 
 
 class RestoreJournalContract:
-    """Subclass it, and say how the journal of a store is opened."""
+    """Subclass it, and define how to open a store's journal."""
 
     def open_journal(self, directory: Path) -> AbstractContextManager[RestoreJournal]:
         raise NotImplementedError
@@ -112,7 +112,7 @@ class RestoreJournalContract:
 
 
 class SpaceMeterContract:
-    """Subclass it, and say how the meter of a store is opened, and how to put a file there."""
+    """Subclass it, and define how to open a store's meter, and how to put a file there."""
 
     def open_meter(self, directory: Path) -> AbstractContextManager[SpaceMeter]:
         raise NotImplementedError
@@ -143,7 +143,7 @@ class SpaceMeterContract:
 
 
 class StoreFilesContract:
-    """Subclass it, and say how the files of a store are opened."""
+    """Subclass it, and define how to open a store's files."""
 
     def open_files(self, directory: Path) -> AbstractContextManager[StoreFiles]:
         raise NotImplementedError
@@ -183,7 +183,7 @@ class StoreFilesContract:
 
 
 class AgentStatesContract:
-    """Subclass it, and say how the states of a store are opened."""
+    """Subclass it, and define how to open a store's agent states."""
 
     def open_states(self, directory: Path) -> AgentStates:
         raise NotImplementedError
@@ -201,7 +201,7 @@ class AgentStatesContract:
 
 
 class ExternalPathsContract:
-    """Subclass it, and say how the external paths of a store are opened."""
+    """Subclass it, and define how to open a store's external paths."""
 
     def open_paths(self, directory: Path) -> ExternalPaths:
         raise NotImplementedError
@@ -225,7 +225,7 @@ class ExternalPathsContract:
 
 
 class NestedRepositoriesContract:
-    """Subclass it, and say how the nested repositories of a store are opened."""
+    """Subclass it, and define how to open a store's nested repositories."""
 
     def open_repositories(self, directory: Path) -> NestedRepositories:
         raise NotImplementedError
@@ -239,10 +239,10 @@ class NestedRepositoriesContract:
 
 
 class PackMaintenanceContract(Generic[Store]):
-    """Subclass, say how to open a store and its maintenance, and every test below runs."""
+    """Subclass it, and define how to open a store and its maintenance."""
 
     def open_store(self, place: Path) -> Store:
-        """A store that keeps what it needs in the directory `place`, ready to be written to."""
+        """A writable store that keeps its files in the directory `place`."""
         raise NotImplementedError
 
     def maintenance_of(self, store: Store) -> PackMaintenance:

@@ -1,7 +1,7 @@
-"""What every story must do: the contract of `holdfast.ports.story`, as tests.
+"""The contract of `holdfast.ports.story`, as tests.
 
-`StoryContract` holds for any adapter, also one that forgets everything when it is closed;
-`DurableStoryContract` adds what is expected of one that keeps its rows.
+`StoryContract` is for any adapter, even one that forgets everything when it is closed.
+`DurableStoryContract` adds tests for one that keeps its rows.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from holdfast.testing.samples import ONE, TWO, checkpoint_id, expect_error
 
 
 class StoryOpening:
-    """How the tests come by a story. The suites build on this; adapters subclass those."""
+    """How the tests open a story. The suites build on this; adapters subclass those."""
 
     def open_story(self, place: Path) -> Story:
-        """A story that keeps what it needs in the directory `place`."""
+        """A story that keeps its files in the directory `place`."""
         raise NotImplementedError
 
 
@@ -46,7 +46,7 @@ def edit(number: int = 1, *paths: bytes) -> NewActivity:
 
 
 class StoryContract(StoryOpening):
-    """Subclass, say how to open a story, and every test of the contract runs against it."""
+    """Subclass it, and define how to open a story."""
 
     def test_a_fresh_story_is_empty_and_sound(self, tmp_path: Path) -> None:
         with closing(self.open_story(tmp_path)) as story:
@@ -348,7 +348,7 @@ class DurableStoryContract(StoryContract):
 
 
 def everything(story: Story) -> dict[str, object]:
-    """What a story tells about the sessions of the samples; nothing for an empty one."""
+    """All rows of the sample sessions; empty for an empty story."""
     counts = {
         "messages": list(story.messages_after(0, 1000)),
         "annotations": list(story.annotations_after(0, 1000)),

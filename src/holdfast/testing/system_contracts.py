@@ -18,7 +18,7 @@ from holdfast.testing.samples import incompressible, store_objects
 
 
 class ClockContract:
-    """Subclass it, and say which clock is tested."""
+    """Subclass it, and define which clock to test."""
 
     def clock(self) -> Clock:
         raise NotImplementedError
@@ -33,7 +33,7 @@ class ClockContract:
 
 
 class IdSourceContract:
-    """Subclass it, and say which source is tested."""
+    """Subclass it, and define which source to test."""
 
     def ids(self) -> IdSource:
         raise NotImplementedError
@@ -56,7 +56,7 @@ subprocess.run([sys.executable, "-c", "import os; print(os.getpid(), flush=True)
 
 
 class ProcessesContract:
-    """Subclass it, and say what is tested."""
+    """Subclass it, and define what to test."""
 
     def processes(self) -> Processes:
         raise NotImplementedError
@@ -123,7 +123,7 @@ class ProcessesContract:
 
 
 class ProgressContract:
-    """Subclass it, and say what is tested."""
+    """Subclass it, and define what to test."""
 
     def progress(self) -> TransferProgress:
         raise NotImplementedError
@@ -137,7 +137,7 @@ class ProgressContract:
 
 
 class SecondReaderContract:
-    """Subclass it, and say how a new store and its second reader are opened for a workspace."""
+    """Subclass it, and define how to open a new store and its second reader for a workspace."""
 
     def open_reader(
         self, workspace: Path
@@ -202,7 +202,7 @@ ENTRIES: dict[bytes, bytes | None] = {
 
 
 class StatCacheContract:
-    """Subclass it, and say how a cache is opened in a directory."""
+    """Subclass it, and define how to open a cache in a directory."""
 
     def open_cache(self, directory: Path) -> StatCache:
         raise NotImplementedError

@@ -1,7 +1,7 @@
-"""What every watcher must do: the contract of `holdfast.ports.watcher`, as tests.
+"""The contract of `holdfast.ports.watcher`, as tests.
 
-`WatcherContract` holds for any adapter, also one that sees nothing and says so;
-`TellingWatcherContract` adds what is expected of one that tells when something happens.
+`WatcherContract` is for any adapter, even one that sees nothing and says so.
+`TellingWatcherContract` adds tests for one that reports when something happens.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ CHANGES: tuple[Callable[[Path], bytes], ...] = (
     _link,
     _name_in_any_bytes,
 )
-"""Each changes something, and says in which directory."""
+"""Each changes something, and returns the directory of the change."""
 
 
 def make_tree(top: Path) -> Path:
@@ -119,7 +119,7 @@ def changes_of(watch: WorkspaceWatch, root: Path) -> ChangedPlaces | Doubt:
 
 
 def covers(found: ChangedPlaces | Doubt, directory: bytes) -> bool:
-    """Whether a scan of the reported changes looks into the directory."""
+    """Whether a scan of the reported changes would read the directory."""
     if isinstance(found, Doubt):
         return bool(found.reason)
     above = [directory]
@@ -129,14 +129,14 @@ def covers(found: ChangedPlaces | Doubt, directory: bytes) -> bool:
 
 
 class WatcherOpening:
-    """How the tests come by a watcher. The suites build on this; adapters subclass those."""
+    """How the tests open a watcher. The suites build on this; adapters subclass those."""
 
     def open_watcher(self) -> Watcher:
         raise NotImplementedError
 
 
 class WatcherContract(WatcherOpening):
-    """Subclass, say how to open a watcher, and every test of the contract runs against it."""
+    """Subclass it, and define how to open a watcher."""
 
     def test_a_change_is_reported_or_everything_is_in_doubt(self, tmp_path: Path) -> None:
         for number, change in enumerate(CHANGES):
@@ -212,7 +212,7 @@ class WatcherContract(WatcherOpening):
 
 
 class TellingWatcherContract(WatcherContract):
-    """For those that know when something happens."""
+    """For watchers that report when something happens."""
 
     def test_who_listens_is_notified_of_each_kind_of_change(self, tmp_path: Path) -> None:
         for number, change in enumerate(CHANGES):
@@ -244,7 +244,8 @@ class TellingWatcherContract(WatcherContract):
     def until_it_listens(
         self, watch: WorkspaceWatch, root: Path, happened: threading.Event
     ) -> None:
-        """Some begin a moment after they were opened: until the first word, and a look after it."""
+        """Some start a moment after they are opened, so wait for the first report, and look
+        again."""
         look_at_everything(watch, root)
         number = 0
         while not happened.wait(0.2):

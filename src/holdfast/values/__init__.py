@@ -1,4 +1,4 @@
 """Product-independent parts: value types that are cheap to define, and compression.
 
-Everything else may build on it.
+Every other package may use it.
 """

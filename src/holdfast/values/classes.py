@@ -1,20 +1,19 @@
 """Dataclasses and named tuples that cost next to nothing to define.
 
-    at import      → a class with its slots; nothing is compiled
-    first call     → `__eq__` or `__hash__` is compiled, as the standard library does at import
-    first calls    → `__init__` goes through the fields; only a class of many instances has it
-                     compiled
-    first question → `__dataclass_fields__` is asked of the standard library
+    at import     → a class with its slots; nothing is compiled
+    first call    → `__eq__` or `__hash__` is compiled; the standard library does that at import
+    first calls   → `__init__` walks the fields; it is compiled only for a class of many instances
+    first access  → `__dataclass_fields__` is created by the standard library
 
-The standard library compiles six methods for each dataclass while its module is imported, and the
-modules of a checkpoint hold more than forty: that was a quarter of the start of the command.
+The standard library compiles six methods for each dataclass while its module is imported. The
+modules of a checkpoint have more than forty, which took a quarter of the command's start-up time.
 
-Guarantees: equal, hashed, shown, copied, pickled, matched and (when frozen) refused like the
-standard library's, and known to its `replace`, `fields` and `asdict`. Type checkers take the four
-functions for the standard library's own.
+Guarantees: instances compare, hash, print, copy, pickle, match and (when frozen) refuse changes
+like the standard library's. Its `replace`, `fields` and `asdict` work on them. Type checkers treat
+the four functions as the standard library's own.
 
-Does not do: base classes with fields, `__post_init__`, order, keyword-only and init-only fields.
-Such a class takes the standard library's decorator; so may any that no command needs to start.
+Not supported: base classes with fields, `__post_init__`, order, keyword-only and init-only fields.
+Such a class uses the standard library's decorator; so may any that no command needs at start-up.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _MADE_HERE = frozenset(("__init__", "__eq__", "__hash__", "__setattr__", "__dela
 
 
 class _Field:
-    """What a class says about one of its attributes; named as in the standard library."""
+    """One attribute of a class; named as in the standard library."""
 
     __slots__ = ("compare", "default", "default_factory", "metadata", "name", "repr", "type")
 
@@ -45,7 +44,7 @@ class _Field:
         *,
         default: Any = _ABSENT,
         default_factory: Any = _ABSENT,
-        repr: bool = True,  # noqa: A002 - its name there
+        repr: bool = True,  # noqa: A002 - the standard library's name
         compare: bool = True,
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
@@ -61,7 +60,7 @@ def _dataclass(
     *,
     frozen: bool = False,
     slots: bool = False,
-    repr: bool = True,  # noqa: A002 - its name there
+    repr: bool = True,  # noqa: A002 - the standard library's name
 ) -> Callable[[type[Any]], type[Any]]:
     def made(cls: type[Any]) -> type[Any]:
         fields = _fields_of(cls)
@@ -101,7 +100,8 @@ def _fields_of(cls: type[Any]) -> tuple[_Field, ...]:
 def _made_again(
     cls: type[Any], fields: tuple[_Field, ...], methods: dict[str, Any], *, slots: bool
 ) -> type[Any]:
-    """The class once more, with methods, and with slots: those cannot be added to a class."""
+    """Recreate the class with methods and slots, because slots cannot be added to an existing
+    class."""
     names = tuple(one.name for one in fields)
     own = {name: v for name, v in cls.__dict__.items() if name not in _NOT_TAKEN_OVER}
     for name in names:
@@ -119,7 +119,7 @@ def _made_again(
 
 
 class _MadeOnFirstUse:
-    """An attribute of a class that puts what it makes in its own place."""
+    """A class attribute that is created on first use and replaces itself with the result."""
 
     __slots__ = ("home", "make", "name")
 
@@ -131,7 +131,8 @@ class _MadeOnFirstUse:
         self.name = name
 
     def __get__(self, instance: object, owner: type[Any]) -> Any:
-        # A second thread makes the same once more. A subclass that asks is not the one it is for.
+        # A second thread creates the same again. A subclass that asks is not the class it belongs
+        # to.
         made = self.make(self.home)
         setattr(self.home, self.name, made)
         bind = getattr(type(made), "__get__", None)
@@ -139,8 +140,7 @@ class _MadeOnFirstUse:
 
 
 class _Init(_MadeOnFirstUse):
-    """`__init__`, which is made when a class turns out to have many instances, or when it is looked
-    up on the class."""
+    """`__init__`, compiled once a class has many instances, or when looked up on the class."""
 
     __slots__ = ("instances",)
 
@@ -173,12 +173,12 @@ class _Init(_MadeOnFirstUse):
         else:
             if by_name == len(named) and len(given) <= len(fields):
                 return
-        # Arguments that do not fit: the compiled one raises the error that everybody knows.
+        # For wrong arguments, the compiled one raises the usual error.
         super().__get__(instance, self.home)(*given, **named)
 
 
 def _make_init(cls: type[Any]) -> Any:
-    """Compiled in the namespace of its module, so its annotations resolve there."""
+    """Compiled in its module's namespace, so that its annotations resolve there."""
     known: dict[str, Any] = {"_set": object.__setattr__, "_absent": _ABSENT}
     taken, body = ["self"], []
     frozen = cls.__dict__.get("__setattr__") is _refuse_to_assign
@@ -217,7 +217,7 @@ def _compared(cls: type[Any], whose: str) -> str:
 def _compiled(
     cls: type[Any], name: str, taken: list[str], body: list[str], known: dict[str, Any]
 ) -> Any:
-    """A method that takes these arguments; `known` are the names that it uses besides them."""
+    """A method with these arguments; `known` are the other names that it uses."""
     head = [f"def _maker({', '.join(known)}):", f" def {name}({', '.join(taken)}):"]
     made: dict[str, Any] = {}
     exec("\n".join([*head, *body, f" return {name}"]), vars(sys.modules[cls.__module__]), made)
@@ -227,7 +227,7 @@ def _compiled(
 
 
 def _make_standard_fields(cls: type[Any]) -> Any:
-    """As the standard library describes a class like this one."""
+    """The fields as the standard library would describe them."""
     import dataclasses
 
     described = []
@@ -270,13 +270,13 @@ def _set_state(self: Any, state: list[Any]) -> None:
 
 
 def _fields(value: Any) -> tuple[_Field, ...]:
-    """Of a class, or of an instance."""
+    """The fields of a class or an instance."""
     described: tuple[_Field, ...] = value.__value_fields__
     return described
 
 
 def _replace(value: Any, /, **changes: Any) -> Any:
-    """The same value, apart from these attributes."""
+    """The same value with these attributes changed."""
     for name in value.__match_args__:
         if name not in changes:
             changes[name] = getattr(value, name)
@@ -290,12 +290,12 @@ else:
 
 
 class _TupleMaker(type):
-    """Takes the body of a class, and gives back a class of named tuples.
+    """Turns a class body into a named tuple class.
 
-    `typing.NamedTuple` compiles each annotation that is a text, and with `from __future__ import
+    `typing.NamedTuple` compiles each annotation that is a string, and with `from __future__ import
     annotations` all of them are. The first costs as much as ten modules, because Python then sets
-    up its syntax trees. This gives the same class for the same body. It does not do calls such as
-    `NamedTuple("Name", [...])`, nor methods that use `super()`.
+    up its syntax trees. This creates the same class from the same body. Not supported: calls such
+    as `NamedTuple("Name", [...])`, and methods that use `super()`.
     """
 
     def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> Any:
@@ -308,7 +308,7 @@ class _TupleMaker(type):
         defaults = [body.pop(one) for one in given]
         make: Any = collections.namedtuple
         made = make(name, names, defaults=defaults, module=body["__module__"])
-        if bases[1:]:  # `Generic[T]`, which wants to see its subclass being made
+        if bases[1:]:  # `Generic[T]`, which needs its subclass to be created normally
             return type(name, (made, *bases[1:]), body | {"__slots__": ()})
         for attribute, value in body.items():
             if attribute not in _OF_EVERY_CLASS:
@@ -317,7 +317,7 @@ class _TupleMaker(type):
 
 
 class _NamedTuple(metaclass=_TupleMaker):
-    """What a class of named tuples names as its base."""
+    """The base of a named tuple class."""
 
 
 if TYPE_CHECKING:

@@ -24,10 +24,10 @@ _CLEARLY_SIMILAR = 0.10
 """A result this small against a base needs no comparison with plain compression."""
 
 _WORTH_A_BASE = 0.4
-"""What has drifted further away from its base is stored on its own, as the base of what follows."""
+"""Content that differs more from its base is stored on its own, and can become a base itself."""
 
 _SMALLEST_BASE_BYTES = 8
-"""zstd takes no shorter dictionary."""
+"""zstd accepts no shorter dictionary."""
 
 
 class Codec(IntEnum):
@@ -85,8 +85,8 @@ def decompress(codec: Codec, stored: bytes, size: int, base: bytes | None) -> by
             prefix = zstd.ZstdDict(base, is_raw=True).as_prefix
         decompressor = zstd.ZstdDecompressor(zstd_dict=prefix)
         try:
-            # One byte more than promised is asked for, so that content which lies about its
-            # size is caught without being inflated.
+            # Asks for one byte more than expected, so that a wrong size is noticed without
+            # inflating everything.
             data = decompressor.decompress(stored, max_length=size + 1)
         except zstd.ZstdError as error:
             raise ValueError(str(error)) from None

@@ -33,7 +33,7 @@ def test_memory_is_given_back_once_when_requests_have_ended(
         given.append(daemon.requests)
         happened.set()
 
-    monkeypatch.setattr(server, "give_memory_back", give_back)
+    monkeypatch.setattr(server, "release_memory", give_back)
     monkeypatch.setattr(server, "_QUIET_S", 0.01)
     with daemon_here(idle_s=1800) as daemon:
         for number in (1, 2):
@@ -59,7 +59,7 @@ def test_an_unused_store_keeps_no_pages_in_memory(
     for number in range(500):
         (workspace / f"a file with a name {number}").write_text(f"{number}")
     monkeypatch.setattr(WatchedWorkspace, "rest", resting)
-    monkeypatch.setattr(server, "give_memory_back", happened.set)
+    monkeypatch.setattr(server, "release_memory", happened.set)
     monkeypatch.setattr(server, "_QUIET_S", 0.01)
     with daemon_here(idle_s=1800):
         for _ in (1, 2):
@@ -115,7 +115,7 @@ def test_once_a_day_it_cleans_up_without_requests(
         assert happened.wait(60)
         new = ["Start of the session with claude-code", "Before user message: why"]
         assert _kept(workspace) == ["0", "4", *new]  # the first one, HEAD, and the new ones
-        monkeypatch.setattr(server, "give_memory_back", rested.set)
+        monkeypatch.setattr(server, "release_memory", rested.set)
         save_by_daemon(workspace)
         assert rested.wait(60)
     assert cleaned == [workspace]

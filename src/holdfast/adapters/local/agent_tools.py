@@ -1,27 +1,27 @@
-"""Which tools of agents are running, and when tools ran.
+"""Which tool calls of agents are running, and when tools ran.
 
-**Running tools.** A small file for each, from the hook before to the one after.
+**Running tools.** A small file for each call, from the hook before it to the one after.
 
-    before a tool → a file named by the digest of its use: since when, whose process, which tool
-    after it, or when the agent's turn ends → the file goes
+    before a tool → a file named by the digest of the call: start, owner process, tool
+    after it, or when the agent's turn ends → the file is deleted
 
-Hints: nothing depends on them but how long a checkpoint waits, and what it says then. A tool that a
-save has waited for in vain is renamed, and not waited for again.
+Hints: they only affect how long a checkpoint waits, and its message then. A tool that a save has
+waited for without success is renamed, and not waited for again.
 
 **Tool log.** A line when a tool begins, a line when it ends, in one small file.
 
     B KEY SESSION TIME {"session", "tool", "at", "names"}   a tool begins, at a checkpoint
     E KEY TIME                                              it has ended
-    S SESSION TIME                                          all of the session have ended
-    L TIME CHECKPOINT                                       all was as in this checkpoint
+    S SESSION TIME                                          all calls of the session have ended
+    L TIME CHECKPOINT                                       the state matched this checkpoint
 
-A checkpoint that would change nothing is not made, so only this file knows of each call. Sessions,
-and the files that an edit names, are there as digests: nothing of them can be read from it, in an
-encrypted store either, or after a purge.
+A checkpoint that would change nothing is not made, so only this file records every call. Sessions,
+and the files that an edit names, are stored as digests, so that nothing can be read from them, even
+in an encrypted store or after a purge.
 
-Hints: not synced, and the older half goes when the file has grown. Without it two agents that
-worked at once are not noticed, and `undo` may name an earlier call as the cause; what it does is
-the same.
+Hints: not synced, and the older half is dropped when the file has grown. Without it, two agents
+that worked at the same time are not noticed, and `undo` may name an earlier call as the cause. Its
+effect is the same.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ _LONGEST_NAME = 60
 
 
 class LocalRunningTools:
-    """Those of one store; see `holdfast.ports.agent_tools.RunningTools` for the contract."""
+    """The running tools of one store; see `holdfast.ports.agent_tools.RunningTools` for the
+    contract."""
 
     def __init__(self, store: Path) -> None:
         self._directory = os.path.join(store, RUNNING_TOOLS)
@@ -111,7 +112,7 @@ _LARGEST_LOG = 1 << 20
 
 
 class LocalToolLog:
-    """That of one store; see `holdfast.ports.agent_tools.ToolLog` for the contract."""
+    """The tool log of one store; see `holdfast.ports.agent_tools.ToolLog` for the contract."""
 
     def __init__(self, store: Path) -> None:
         self._path = os.path.join(store, NAME)

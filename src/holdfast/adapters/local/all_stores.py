@@ -1,4 +1,4 @@
-"""All stores of a user: their total size, and which of them have lost their workspace."""
+"""All stores of a user: their total size, and those that have lost their workspace."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from holdfast.values.classes import dataclass
 
 _FRESH_NS = 600 * 1_000_000_000
 _WORTH_NOTING_BYTES = 1_000_000
-"""Other stores grow slowly, and looking at each of them for every save would cost too much."""
+"""Other stores grow slowly, and measuring each of them on every save would cost too much."""
 
 
 def other_stores_bytes(layout: StoreLayout, own_bytes: int) -> int:
-    """What the others take; remembered for a few minutes in a file that may be lost, where each
-    store notes what it takes itself."""
+    """The total size of the other stores. It is cached for a few minutes in a file that may be
+    lost, in which each store records its own size."""
     home, own = layout.home, layout.directory.name
     sizes = _remembered(home)
     if sizes is None:
@@ -48,13 +48,13 @@ def stores_in(home: Path) -> list[StoreLayout]:
 
 
 def idle_stores(own: StoreLayout) -> list[StoreLayout]:
-    """The other stores, that which was not used for longest first."""
+    """The other stores, least recently used first."""
     others = [one for one in stores_in(own.home) if one.directory != own.directory]
     return sorted(others, key=_last_used_ns)
 
 
 def forget_sizes(home: Path) -> None:
-    """Stores have given something back: the next look counts again."""
+    """Stores have freed space, so the next call measures again."""
     with contextlib.suppress(OSError):
         os.unlink(home / "sizes")
 
@@ -62,7 +62,7 @@ def forget_sizes(home: Path) -> None:
 @dataclass(frozen=True, slots=True)
 class StoreWithoutWorkspace:
     """A store whose workspace is not where it was last seen. `may_be_unmounted`: the directory
-    around it is missing too, or looks like a place where a disk belongs."""
+    around it is missing too, or looks like a mount point."""
 
     directory: Path
     workspace: Path
@@ -72,8 +72,8 @@ class StoreWithoutWorkspace:
 
 
 def stores_without_workspace(home: Path) -> list[StoreWithoutWorkspace]:
-    """Every such store, the largest first. The workspace may only be unmounted, or moved: only a
-    person can know that."""
+    """Every such store, the largest first. The workspace may just be unmounted or moved, which only
+    a person can know."""
     found = []
     for layout, workspace in _workspaces(home):
         if not os.path.isdir(workspace):
@@ -86,7 +86,7 @@ def stores_without_workspace(home: Path) -> list[StoreWithoutWorkspace]:
 def stores_with(
     own: StoreLayout, digests: Collection[Digest]
 ) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """Workspaces whose stores have any of these objects, and stores that cannot be asked."""
+    """Workspaces whose stores have any of these objects, and stores that cannot be searched."""
     import apsw
 
     held, unsearched = [], []
@@ -107,7 +107,7 @@ def stores_with(
 
 
 def recent_workspaces(home: Path) -> list[tuple[Path, int]]:
-    """Workspaces that are there, with the time of their last activity, the latest first."""
+    """Existing workspaces with the time of their last activity, the latest first."""
     found = [
         (workspace, _last_used_ns(layout))
         for layout, workspace in _workspaces(home)
@@ -117,15 +117,15 @@ def recent_workspaces(home: Path) -> list[tuple[Path, int]]:
 
 
 def _workspaces(home: Path) -> Iterator[tuple[StoreLayout, Path]]:
-    """Every store with the place where its workspace was last seen."""
+    """Every store with the last known path of its workspace."""
     for layout in stores_in(home):
-        with contextlib.suppress(HoldfastError, OSError):  # a damaged store is for repair
+        with contextlib.suppress(HoldfastError, OSError):  # damaged stores are left to `repair`
             yield layout, Path(layout.read_description()["workspace"])
 
 
 def remove(fs: Filesystem, store: StoreWithoutWorkspace) -> None:
-    """Delete it completely. If interrupted, the rest is no longer a store. `Busy` when a process
-    uses it, `Refused` when its workspace exists again."""
+    """Delete it completely. If interrupted, the rest is no longer a store. `Busy` if a process uses
+    it, `Refused` if its workspace exists again."""
     import shutil
 
     layout = StoreLayout(store.directory)
@@ -139,7 +139,7 @@ def remove(fs: Filesystem, store: StoreWithoutWorkspace) -> None:
         fs.rename(os.fsencode(store.directory), os.fsencode(leaving))
         sync_directory(fs, os.fsencode(leaving.parent))
     with store_trouble("deleting the store"):
-        for cut_off in leaving.parent.glob(".*.removed"):  # this one, and others that were begun
+        for cut_off in leaving.parent.glob(".*.removed"):  # this one, and earlier unfinished ones
             shutil.rmtree(cut_off)
 
 
@@ -168,7 +168,7 @@ def _remembered(home: Path) -> dict[str, int] | None:
 
 
 def _remember(home: Path, sizes: dict[str, int]) -> None:
-    """Not synced: what is lost is only counted again."""
+    """Not synced: if it is lost, sizes are measured again."""
     fresh = home / f".sizes.{os.getpid()}.new"
     with contextlib.suppress(OSError):
         fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)

@@ -4,8 +4,8 @@ it.
     commit (fsynced) → note the newest operation and the count of other changes, without a sync
 
 SQLite treats a damaged write-ahead log as if it ended there, and continues without the commits
-after the damage. The note is only ever written after a commit is durable, so it is never ahead of a
-sound catalog; a lost or stale note (after a power cut) detects less, but is never wrong.
+after the damage. The note is only written after a commit is durable, so it is never ahead of a
+sound catalog. A lost or stale note (after a power cut) detects less, but is never wrong.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from holdfast.values.classes import dataclass
 
 SLOT_BYTES = 64
 NOTES_BYTES = 2 * SLOT_BYTES + 1
-"""One more than there are, to notice a file that is none of notes."""
+"""One byte more than the notes have, to notice another file in their place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class NotedOperation:
 
 @dataclass(frozen=True, slots=True)
 class NotedChanges:
-    """How many transactions there were that left no operation."""
+    """How many transactions had no operation."""
 
     count: int
 
@@ -56,12 +56,12 @@ def decode_changes(slot: bytes) -> NotedChanges | None:
 
 
 def is_another_file(notes: bytes) -> bool:
-    """Whether there is more data than was noted: a file put in the place of the notes."""
+    """Whether there is more data than notes have: another file was put in their place."""
     return len(notes) > 2 * SLOT_BYTES
 
 
 def notes_are_damaged(notes: bytes) -> bool:
-    """Whether something was noted that is unreadable now. Zeros are a power cut's."""
+    """Whether notes exist but are unreadable. Zeros come from a power cut."""
     if is_another_file(notes):
         return True
     slots = (notes[:SLOT_BYTES], notes[SLOT_BYTES:])
@@ -72,7 +72,7 @@ def notes_are_damaged(notes: bytes) -> bool:
 
 
 def changes_are_damaged(notes: bytes) -> bool:
-    """The same where only changes are noted, with one byte more than that takes."""
+    """The same for a file that notes only changes, read with one byte extra."""
     slot = notes[:SLOT_BYTES]
     return len(notes) > SLOT_BYTES or bool(slot.strip(b"\0 ") and decode_changes(slot) is None)
 

@@ -4,14 +4,14 @@ open.
     a lease, granted only if no other handle of the file is open, that makes openers wait → the
     content is still the one that was written → log and journal → bytes that differ → read back
 
-Guarantee: the content is the same at every moment, also after a crash: log and journal of the state
-come first, and each byte that differs is one that SQLite takes from them, or one that it counts in.
-Nothing is written after the system may have taken the lease away, which it does when a program has
-waited for long (45 s, usually): from then on others write. Not guaranteed: success. Without such
-leases (Linux has them), for another user's file, or while a program has it open, the bytes stay as
-SQLite wrote them.
+Guarantee: the content is the same at every moment, even after a crash. Log and journal of the state
+come first, and each byte that differs is either replaced from them by SQLite, or one of its
+counters. Nothing is written once the system may have revoked the lease, which it does when a
+program has waited for long (usually 45 s), because others may write from then on. Not guaranteed:
+success. Without such leases (Linux has them), for another user's file, or while a program has it
+open, the bytes stay as SQLite wrote them.
 
-Bytes of database files are copied and compared here, too, for the writing through SQLite.
+Also copies and compares the bytes of database files, for writing through SQLite.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def opened(name: bytes, dir_fd: int, flags: int = os.O_RDONLY) -> Iterator[int]:
 
 
 def read_beginning(name: bytes, dir_fd: int, length: int) -> bytes:
-    """Nothing where there is no such file."""
+    """The first bytes; empty if there is no such file."""
     try:
         with opened(name, dir_fd) as fd:
             return os.pread(fd, length, 0)
@@ -69,7 +69,7 @@ def digest_of_handle(fd: int) -> Digest:
 
 
 def copy_to_new(source: int, name: bytes, area: int) -> int:
-    """A handle of the copy, which replaces what an earlier attempt left by that name."""
+    """A handle of the copy, which replaces an earlier attempt's file of that name."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(name, dir_fd=area)
     fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | OPEN_FLAGS, 0o600, dir_fd=area)
@@ -91,8 +91,8 @@ def write_at(fd: int, data: bytes, position: int) -> None:
 
 
 def same_content(fd: int, source: int, size: int) -> bool:
-    """Whether the first is a database of `size` bytes without a log that is the same as the second
-    but for what SQLite counts in it."""
+    """Whether the first is a database of `size` bytes without a log, equal to the second except for
+    SQLite's counters."""
     if os.fstat(fd).st_size != size:
         return False
     for start in range(0, size, _BLOCK_BYTES):
@@ -111,12 +111,12 @@ _BETWEEN_TRIES_S = 0.002
 """A program that only copies or reads the file is soon done."""
 
 _WHILE_OTHERS_WAIT_S = 5.0
-"""Much shorter than the time after which the system lets those in who wait."""
+"""Much shorter than the time after which the system revokes the lease."""
 
 
 def make_exact(job: DatabaseJob, dir_fd: int, area: int, folded: int, size: int) -> bool:
-    """`folded` is the state as one file, of which `size` bytes are the database. False when it
-    cannot be done, or when the file was written since."""
+    """`folded` is the state as one file, with `size` bytes of database. False if it is not
+    possible, or if the file was written since."""
     with opened(job.name, dir_fd, os.O_RDWR) as live:  # closing it ends the lease
         if not _leased(live):
             return False
@@ -143,8 +143,7 @@ def _leased(fd: int) -> bool:
     wait = threading.Event()
     for _ in range(_TRIES):
         try:
-            # A program that opens it meanwhile waits, and the kernel notifies us with a signal that
-            # is ignored.
+            # A program that opens it now waits, and the kernel sends a signal that is ignored.
             fcntl.fcntl(fd, fcntl.F_SETSIG, int(signal.SIGURG))
             fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
         except BlockingIOError:
@@ -157,7 +156,7 @@ def _leased(fd: int) -> bool:
 
 
 class _Lease:
-    """Whether no other program can have opened the file yet: no program was waiting a moment
+    """Tracks whether another program can have opened the file: not if none was waiting a moment
     ago."""
 
     def __init__(self, fd: int) -> None:
@@ -174,7 +173,7 @@ class _Lease:
 
 
 def _is_settled(job: DatabaseJob, dir_fd: int, live: int, folded: int, size: int) -> bool:
-    """It was not written since, and nothing beside it belongs to the content."""
+    """It was not written since, and no log or journal belongs to the content."""
     named = os.stat(job.name, dir_fd=dir_fd, follow_symlinks=False)
     if not os.path.samestat(named, os.fstat(live)) or named.st_nlink > 1:
         return False
@@ -195,7 +194,7 @@ def _put_beside(job: DatabaseJob, dir_fd: int, area: int) -> None:
 
 
 def _write_differences(live: int, slot: bytes, area: int, lease: _Lease) -> bool:
-    """False when it had to end before its time."""
+    """False if it had to stop early."""
     position = 0
     with opened(slot, area) as wanted:
         while block := os.pread(wanted, _COMPARED_BYTES, position):

@@ -1,13 +1,13 @@
-"""Writing one state of a SQLite database into a live one, through SQLite itself.
+"""Writes one state of a SQLite database into a live one, through SQLite itself.
 
-    the wanted state as one file → SQLite's write lock on the live one → what is there and not
-    saved is kept → all pages in one transaction → read back → exact bytes, if no program uses it
+    the wanted state as one file → SQLite's write lock on the live one → unsaved content is kept
+    → all pages in one transaction → read back → exact bytes, if no program uses it
 
 Guarantees: programs that have or open the database see the old state or the new one, because the
-file stays the same and every page goes through SQLite's own locks and journal; a process that dies
-here leaves a transaction that SQLite rolls back. Nothing is overwritten that is not saved. Not
-guaranteed: the exact bytes of the file while other programs have it open (`database_exact`). To be
-run in a process of its own: closing a file drops all locks of a process on it.
+file stays the same and every page goes through SQLite's own locks and journal. If the process dies,
+SQLite rolls the transaction back. Nothing unsaved is overwritten. Not guaranteed: the exact bytes
+of the file while other programs have it open (`database_exact`). Run it in a separate process:
+closing a file drops all locks of a process on it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class _Unsuitable(Exception):
 
 
 def overwrite(job: DatabaseJob, dir_fd: int, area: int) -> Written:
-    """Bring the database `job.name` in `dir_fd` to the state in `area`."""
+    """Change the database `job.name` in `dir_fd` to the state in `area`."""
     try:
         return _overwrite(job, dir_fd, area)
     except (apsw.BusyError, apsw.LockedError):
@@ -82,7 +82,7 @@ def _overwrite(job: DatabaseJob, dir_fd: int, area: int) -> Written:
             if not _put_new(job, folded, dir_fd, area):
                 aside = _write_into_live(job, dir_fd, area, source, folded, size)
         with _committed():
-            # What keeps its owner from writing comes last of all.
+            # A mode that stops the owner from writing is set last.
             LocalFilesystem.set_mode(job.name, job.mode | _OWNER, dir_fd=dir_fd)
             exact = make_exact(job, dir_fd, area, folded, size)
             if not exact:
@@ -91,8 +91,8 @@ def _overwrite(job: DatabaseJob, dir_fd: int, area: int) -> Written:
 
 
 def _require_own_beside(name: bytes, dir_fd: int) -> None:
-    """What bears the name of a part of the database goes with it: it must not be another thing,
-    and SQLite, which empties the parts, must not reach another file through them."""
+    """Files named like a part of the database are replaced with it. They must not be something
+    else, and SQLite, which empties them, must not reach another file through them."""
     try:
         require_plain_beside(name, dir_fd)
     except OSError as error:
@@ -108,7 +108,7 @@ def _require_own_beside(name: bytes, dir_fd: int) -> None:
 
 @contextmanager
 def _committed() -> Iterator[None]:
-    """Whatever goes wrong in the block, the database is not what it was before."""
+    """Failures in the block happen after the database has changed."""
     try:
         yield
     except OSError as error:
@@ -119,7 +119,7 @@ def _committed() -> Iterator[None]:
 
 @contextmanager
 def _folded(slots: dict[bytes, bytes], area: int) -> Iterator[bytes]:
-    """The name of a file with the whole state, for as long as it is needed: the staged database
+    """The name of a file with the whole state, for the time of the block: the staged database
     itself, or a copy into which SQLite has merged its log."""
     if len(slots) == 1:
         yield slots[b""]
@@ -138,7 +138,7 @@ def _folded(slots: dict[bytes, bytes], area: int) -> Iterator[bytes]:
 
 
 def _fold(name: bytes, area: int) -> None:
-    """Roll back by a journal, and move a log into the database."""
+    """Roll back a journal, and move a log into the database."""
     flags = apsw.SQLITE_OPEN_READWRITE
     with closing(apsw.Connection(_path(name, area), flags=flags)) as connection:
         connection.execute(_A_ROW).fetchall()
@@ -147,7 +147,7 @@ def _fold(name: bytes, area: int) -> None:
 
 @contextmanager
 def _source(name: bytes, folded: int, area: int) -> Iterator[apsw.Connection]:
-    """Read as it is: no other program knows of it, and nothing may be made beside it."""
+    """Read it unchanged: no other program knows of it, and nothing may be created beside it."""
     if os.pread(folded, len(HEADER), 0) != HEADER:
         raise _Unsuitable("the saved state is not a database")
     path = _path(name, area).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
@@ -162,7 +162,7 @@ def _path(name: bytes, dir_fd: int) -> str:
 
 
 def _put_new(job: DatabaseJob, folded: int, dir_fd: int, area: int) -> bool:
-    """Where no database is, the wanted one appears whole; False where there is one."""
+    """If there is no database, the wanted one appears in one step; False if there is one."""
     if _is_there(job.name, dir_fd):
         return False
     staged = os.stat(job.slots[b""], dir_fd=area, follow_symlinks=False)
@@ -203,33 +203,33 @@ def _write_into_live(
     folded: int,
     size: int,
 ) -> bool:
-    """Whether something was put aside."""
+    """Returns whether something was moved aside."""
     with (
         _opened_up(job.name, dir_fd) as live,
         closing(_connected(job, dir_fd)) as connection,
     ):
         _agree_on_pages(connection, source)
         with connection.backup("main", source, "main") as backup:
-            backup.step(1)  # from here on no other program writes
+            backup.step(1)  # from now on, no other program writes
             require_same(os.path.join(path_of(dir_fd), job.name), job.name, dir_fd)
             if not _is_the_one(live, job.name, dir_fd):
                 raise OSError(errno.EBUSY, "another file has replaced the database")
             aside = _put_aside(job, live, dir_fd, area, folded, size)
             while not backup.done:
                 backup.step()
-        # Who keeps us from reading it back is writing by now, and has read it.
+        # A program that blocks the read-back is writing by now, so it has read the new state.
         with _committed(), contextlib.suppress(apsw.BusyError):
             _require_written(connection, live, job.slots[b""], area, folded, size)
     return aside
 
 
 def _is_the_one(live: int, name: bytes, dir_fd: int) -> bool:
-    """SQLite opens by path: its own handle has to be one of the file that the name leads to."""
+    """SQLite opens by path, so its own handle must belong to the file of that name."""
     wanted = os.fstat(live)
     if not os.path.samestat(wanted, os.stat(name, dir_fd=dir_fd, follow_symlinks=False)):
         return False
     for number in map(int, os.listdir("/dev/fd")):
-        with contextlib.suppress(OSError):  # that of the listing is closed again
+        with contextlib.suppress(OSError):  # the listing's own handle is already closed
             if number != live and os.path.samestat(wanted, os.fstat(number)):
                 return True
     return False
@@ -237,8 +237,8 @@ def _is_the_one(live: int, name: bytes, dir_fd: int) -> bool:
 
 @contextmanager
 def _opened_up(name: bytes, dir_fd: int) -> Iterator[int]:
-    """One more handle of the live file, which is closed after SQLite's own: the locks go with any.
-    A file that its mode protects from its owner is opened up for the time."""
+    """Another handle of the live file, closed after SQLite's own, because closing any handle drops
+    the locks. A file that its mode protects from its owner is made accessible meanwhile."""
     mode = stat.S_IMODE(os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode)
     needed = mode | _OWNER
     if needed != mode:
@@ -268,7 +268,7 @@ def _connected(job: DatabaseJob, dir_fd: int) -> apsw.Connection:
 
 
 def _wait_at_most(connection: apsw.Connection, seconds: float) -> None:
-    """And for a number of tries in any case: on a busy machine time alone says little."""
+    """Also tries at least a number of times, because time alone says little on a busy machine."""
     pause = threading.Event()
     end_ns = SystemClock.monotonic_ns() + int(seconds * 1e9)
 
@@ -280,7 +280,7 @@ def _wait_at_most(connection: apsw.Connection, seconds: float) -> None:
 
 
 def _agree_on_pages(connection: apsw.Connection, source: apsw.Connection) -> None:
-    """A log cannot hold pages of another size: then no other program may have the database open."""
+    """A log cannot hold pages of another size; then no other program may have the database open."""
     if connection.pragma("page_size") == source.pragma("page_size"):
         return
     if connection.pragma("journal_mode") == "wal":
@@ -288,8 +288,8 @@ def _agree_on_pages(connection: apsw.Connection, source: apsw.Connection) -> Non
 
 
 def _put_aside(job: DatabaseJob, live: int, dir_fd: int, area: int, folded: int, size: int) -> bool:
-    """With SQLite's lock held: what is there is copied, as one file, unless it is what was saved,
-    or in content what is to be there."""
+    """With SQLite's lock held: copy the current state, as one file, unless it is saved or has the
+    wanted content."""
     name = job.aside + b".new"
     with contextlib.ExitStack() as closing_log:
         log = None
@@ -325,7 +325,7 @@ def _same_log(one: bytes | None, other: bytes | None) -> bool:
 def _require_written(
     connection: apsw.Connection, live: int, slot: bytes, area: int, folded: int, size: int
 ) -> None:
-    """Read back what was committed, in a transaction; who has written since may have done so."""
+    """Read back what was committed, in a transaction; a difference may come from a later writer."""
     ours = connection.data_version()
     in_one_file = connection.pragma("journal_mode") != "wal" or _log_moved_in(connection)
     connection.execute(f"BEGIN; {_A_ROW}").fetchall()

@@ -1,8 +1,8 @@
-"""A SQLite file that only repeats what catalog and story hold, and may be lost at any time.
+"""A SQLite file with data derived from catalog and story, which may be lost at any time.
 
-Opened on first use: saving knows nothing of it. One process at a time writes, with a lock of its
-own, so no reader waits for a save. A file that is damaged, of another format, or foreign is
-replaced by an empty one, and `lost` notifies its user.
+Opened on first use; saves do not use it. One process at a time writes, under a separate lock, so no
+reader waits for a save. A file that is damaged, foreign or of another format is replaced by an
+empty one, and `lost` is raised.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _PATIENCE_S = 30.0
 _HAS_TABLES = "SELECT 1 FROM sqlite_schema LIMIT 1"
 _TROUBLE = (apsw.BusyError, apsw.LockedError, apsw.FullError)
 _DAMAGE = (apsw.Error, UnicodeDecodeError, ValueError, KeyError, TypeError, StoreDamaged)
-"""What a database says whose bytes were changed."""
+"""Errors of a database whose bytes were changed."""
 
 T = TypeVar("T")
 
 
 class DerivedDatabase:
-    """Its tables have `facts`, a row of which holds the `format`; `our_mark` is part of the schema
-    of none but ours. `name` is the part of a sentence that says what it is."""
+    """Its table `facts` has a row with the `format`. `our_mark` is text that only Holdfast's schema
+    contains. `name` is used in messages."""
 
     name: ClassVar[str]
     format: ClassVar[str]
@@ -71,7 +71,7 @@ class DerivedDatabase:
             self._db = self._file = None
 
     def _schema(self) -> str:
-        """The statements that make its tables."""
+        """The statements that create its tables."""
         raise NotImplementedError
 
     def _use(self, work: Callable[[apsw.Connection], T]) -> T:
@@ -85,7 +85,7 @@ class DerivedDatabase:
             raise self.lost(str(error)) from error
 
     def _write(self, work: Callable[[apsw.Connection], T]) -> T:
-        """All of it or nothing, under the lock."""
+        """All or nothing, under the lock."""
 
         def write(db: apsw.Connection) -> T:
             with db:
@@ -96,7 +96,7 @@ class DerivedDatabase:
         return self._use(write)
 
     def _opened(self) -> apsw.Connection:
-        """The current file: another process may have exchanged it."""
+        """The current file, because another process may have replaced it."""
         if self._db is not None and identity_of(self._path) == self._file:
             return self._db
         self.close()
@@ -114,7 +114,7 @@ class DerivedDatabase:
         return db
 
     def _make_tables(self, db: apsw.Connection) -> None:
-        """Of several who come at once, one makes them."""
+        """Safe if several processes do this at once."""
         db.execute("BEGIN IMMEDIATE")
         with db:
             if not db.execute(_HAS_TABLES).fetchall():
@@ -122,7 +122,7 @@ class DerivedDatabase:
         db.execute("COMMIT")
 
     def _discard(self) -> None:
-        """For an empty file; one that another process has put there meanwhile stays."""
+        """Replace it with an empty file, unless another process has already replaced it."""
         with self.exclusive(), self._lock:
             failed = self._file
             self.close()

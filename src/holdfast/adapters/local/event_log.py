@@ -1,6 +1,6 @@
 """The event stream, in a separate SQLite file; see `holdfast.ports.event_log`.
 
-Followers wake when the catalog or the story was written to, by inotify if available. Otherwise, the
+Followers wake when the catalog or the story was written, by inotify if available. Otherwise, the
 sizes and times of four files are checked a few times a second.
 """
 
@@ -81,8 +81,8 @@ class SqliteEventLog(DerivedDatabase):
         return self._use(read)
 
     def _schema(self) -> str:
-        """Numbers begin at the microseconds of now. So a file that takes the place of a lost one
-        gives out none again, as long as less than a million things happen in a second."""
+        """Numbers start at the current time in microseconds. So a file that replaces a lost one
+        reuses none, as long as there are fewer than a million events a second."""
         first = SystemClock.now_ns() // 1_000
         return f"""
 CREATE TABLE facts (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -101,7 +101,7 @@ INSERT INTO facts VALUES ('format', '{_FORMAT}');
 
 
 class UnwritableEventLog(SqliteEventLog):
-    """Of a store that takes no writes: in memory, with numbers that are this process's own."""
+    """For a store that cannot be written: in memory, with numbers of this process only."""
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
@@ -119,7 +119,7 @@ class UnwritableEventLog(SqliteEventLog):
 
 
 def open_event_log(layout: StoreLayout, cipher: Cipher | None) -> SqliteEventLog:
-    """The log is not opened yet, nor made."""
+    """The log is neither opened nor created yet."""
     lock = StoreLock(layout.events_lock, SystemClock(), purpose="events")
     kind = SqliteEventLog if lock.takes_writes() else UnwritableEventLog
     return kind(layout.events, lock, cipher)
@@ -225,7 +225,7 @@ def _stamp(path: Path) -> tuple[int, ...] | None:
 def open_change_listener(layout: StoreLayout) -> ChangeListener:
     try:
         return InotifyListener(layout)
-    except (OSError, AttributeError):  # no inotify, or no further instance of it
+    except (OSError, AttributeError):  # no inotify, or its instance limit is reached
         return PollingListener(layout)
 
 

@@ -1,11 +1,11 @@
-"""Which store belongs to which directory: a marker in the workspace, and the path as second best.
+"""Which store belongs to which directory: by a marker in the workspace, or else by its path.
 
-A moved workspace is found by its marker, one whose marker was deleted by its path. A copy carries
-the marker of its original and gets a store of its own. A marker whose store is missing is an error,
-not a new workspace: its checkpoints may only be out of reach. A new store that is created anyway
-records which one it replaces. Processes that open a new workspace at the same time agree on one
-store. The content of a workspace is not trusted: it is read through handles, never through a link,
-and only a little of it.
+A moved workspace is found by its marker, and one whose marker was deleted by its path. A copy has
+the marker of its original and gets its own store. A marker whose store is missing is an error, not
+a new workspace, because its checkpoints may just be out of reach. A new store that is created
+anyway records which one it replaces. Processes that open a new workspace at the same time agree on
+one store. The content of a workspace is not trusted: it is read through handles, never through a
+link, and only a little of it.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ _ENCRYPTED = "encrypted"
 
 
 class Tie(NamedTuple):
-    """What a marker or a path record says about a store. That it is encrypted is said outside of
-    it too, so that a store that is lost is not replaced by one in the open."""
+    """The link to a store in a marker or a path record. Encryption is recorded there too, so that a
+    lost encrypted store is not replaced by an unencrypted one."""
 
     id: WorkspaceId
     encrypted: bool
 
 
 class LostEncryption(NamedTuple):
-    """An encrypted store that is not there. Only the user's own record proves that it was here; a
+    """An encrypted store that is missing. Only the user's own record proves that it was here; a
     marker may have come with a clone."""
 
     directory: Path
@@ -65,7 +65,7 @@ class LostEncryption(NamedTuple):
 
 
 class WorkspaceIdentity:
-    """Finds, makes and keeps the tie between a directory and its store."""
+    """Finds, creates and maintains the link between a directory and its store."""
 
     def __init__(
         self,
@@ -86,8 +86,8 @@ class WorkspaceIdentity:
         return self._lock.hold(_LOCK_TIMEOUT_S, patience_s=self._patience_s)
 
     def find(self, workspace: Path, *, or_missing: bool = False) -> StoreLayout | None:
-        """The store of a workspace, if it has one; changes nothing. `StoreMissing` when it had one
-        that is not there, unless `or_missing`."""
+        """The store of a workspace, if it has one; changes nothing. `StoreMissing` if it had one
+        that is missing, unless `or_missing`."""
         marked = self._read_marker(workspace)
         if marked is not None:
             layout = self.layout(marked)
@@ -101,7 +101,7 @@ class WorkspaceIdentity:
             _refuse_half_a_store(self.layout(known))
         if known is not None and self.layout(known).exists():
             layout = self.layout(known)
-            # A workspace that has moved away since leaves its record behind, not its store.
+            # A workspace that has moved away leaves its record behind, but not its store.
             if layout.read_description()["workspace"] == workspace:
                 return layout
         if marked is not None and not or_missing:
@@ -125,9 +125,9 @@ class WorkspaceIdentity:
         )
 
     def locate(self, workspace: Path) -> StoreLayout | None:
-        """The directory of a workspace's store, whatever state it is in; changes nothing."""
+        """The directory of a workspace's store, in whatever state it is; changes nothing."""
         for identifier in (self._read_marker(workspace), self._read_path_record(workspace)):
-            # Not `Path.is_dir`, which raises where nothing may be looked at.
+            # Not `Path.is_dir`, which raises without permission.
             if identifier is not None and os.path.isdir(self.layout(identifier).directory):
                 return self.layout(identifier)
         return None
@@ -135,13 +135,13 @@ class WorkspaceIdentity:
     def find_or_create(
         self, workspace: Path, *, key_slots: bytes | None = None, or_missing: bool = False
     ) -> StoreLayout:
-        """`or_missing`: a new store in place of one that is not there. With `key_slots`, a store
-        that has to be made is an encrypted one."""
+        """`or_missing`: create a new store in place of a missing one. With `key_slots`, a new store
+        is encrypted."""
         layout = self.find(workspace, or_missing=or_missing)
         if layout is None:
             make_private_directory(self._fs, self._home)
             with self._held(), _refuse_obstacles():
-                # Another process may have been quicker.
+                # Another process may have been faster.
                 layout = self.find(workspace, or_missing=or_missing)
                 if layout is None:
                     layout = self.layout(WorkspaceId(self._ids.new_id()))
@@ -157,14 +157,14 @@ class WorkspaceIdentity:
             atomic_write(self._fs, os.fsencode(layout.former), marked.encode())
 
     def former(self, layout: StoreLayout) -> StoreLayout | None:
-        """The store in whose place this one was made, because it was not there."""
+        """The missing store that this one replaced."""
         if not os.path.lexists(layout.former):
             return None
         text = read_own_file(layout.former).decode("ascii", "replace")
         return self.layout(WorkspaceId(text)) if _ID.match(text) else None
 
     def is_copy_of_encrypted(self, workspace: Path) -> bool:
-        """Whether the directory carries the marker of a workspace whose store is encrypted."""
+        """Whether the directory has the marker of a workspace whose store is encrypted."""
         marked = self._read_marker(workspace)
         if marked is None or not self.layout(marked).exists():
             return False
@@ -178,7 +178,7 @@ class WorkspaceIdentity:
         return None
 
     def tie(self, workspace: Path, layout: StoreLayout) -> None:
-        """Make marker, path record and store agree, where the store can be written."""
+        """Make marker, path record and store agree, if the store can be written."""
         if self._is_tied(workspace, layout) or not self._lock.takes_writes():
             return
         with self._held(), _refuse_obstacles():
@@ -196,12 +196,13 @@ class WorkspaceIdentity:
                 self._write_marker(workspace, tie)
 
     def _is_being_removed(self, workspace: Path) -> bool:
-        """Whether the marker has just gone and its directory has not. `git clean -fdx` takes it
-        away next, and fails if there is a new marker in it. The path is enough until later."""
+        """Whether the marker has just been deleted, and its directory not yet. `git clean -fdx`
+        deletes that next, and fails if there is a new marker in it. The path record is enough until
+        later."""
         try:
             with self._marker_directory(workspace) as directory:
                 if not set(self._fs.list_names(directory)) <= {_IGNORE_FILE}:
-                    return False  # a marker, or the rest of a save that was killed while making it
+                    return False  # a marker, or what a killed save left of one
                 changed_ns = self._fs.fstat(directory).st_mtime_ns
         except OSError:
             return False
@@ -226,7 +227,7 @@ class WorkspaceIdentity:
         try:
             same = os.path.samefile(original, workspace)
         except OSError:
-            return False  # the original is gone: this one was moved here
+            return False  # the original is gone, so this one was moved here
         return not same and self._read_marker(original) == marked
 
     def _path_record(self, workspace: Path) -> Path:
@@ -274,7 +275,7 @@ class WorkspaceIdentity:
             identifier, encrypted = marker["id"], marker.get(_ENCRYPTED) is True
         except OSError as error:
             if error.errno not in _NOT_THERE:
-                raise  # a moment's trouble must not look like a workspace without a store
+                raise  # a temporary error must not look like a workspace without a store
             return None
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
@@ -283,7 +284,7 @@ class WorkspaceIdentity:
         return Tie(WorkspaceId(identifier), encrypted)
 
     def _write_marker(self, workspace: Path, tie: Tie) -> None:
-        """A workspace that cannot be written to is found by its path alone."""
+        """A workspace that cannot be written is found by its path alone."""
         data = json.dumps({"id": tie.id, **({_ENCRYPTED: True} if tie.encrypted else {})}).encode()
         try:
             self._make_marker_directory(workspace)
@@ -296,7 +297,8 @@ class WorkspaceIdentity:
 
     def _make_marker_directory(self, workspace: Path) -> None:
         """It contains staged content, so other users must not be able to replace it, whatever the
-        umask. Made by root, it belongs to the owner of the workspace, who has to use it too."""
+        umask. If root creates it, it belongs to the owner of the workspace, who has to use it
+        too."""
         path = os.fsencode(workspace) + b"/" + MARKER_DIRECTORY
         try:
             self._fs.mkdir(path, _MARKER_DIRECTORY_MODE)
@@ -310,7 +312,7 @@ class WorkspaceIdentity:
 
 @contextmanager
 def _refuse_obstacles() -> Iterator[None]:
-    """The path of a file or directory of Holdfast may be occupied by another kind of file."""
+    """The path of a Holdfast file or directory may be occupied by another kind of file."""
     try:
         yield
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
@@ -322,7 +324,7 @@ def _refuse_obstacles() -> Iterator[None]:
 
 
 def _refuse_half_a_store(layout: StoreLayout) -> None:
-    """A new store beside one that lost its description would hide everything that is in it."""
+    """A new store beside one that lost its description would hide everything in it."""
     packs = layout.objects / "packs"
     holds_something = layout.catalog.exists() or (packs.is_dir() and any(packs.iterdir()))
     if holds_something and not layout.exists():

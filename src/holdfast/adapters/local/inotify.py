@@ -1,14 +1,14 @@
-"""Watching by inotify: one instance, one queue and one thread, however many workspaces.
+"""Watching with inotify: one instance, one queue and one thread, however many workspaces.
 
-    thread    → reads the queue when there is something in it, at most every few hundredths of a
-                second, and notes in which directories things happened
+    thread    → reads the queue when it is not empty, at most every few hundredths of a second, and
+                records which directories have events
     `places`  → touches the cookie, a file that is watched too → reads the queue up to its event
 
-The queue is one for all watches and is filled before a system call returns, so the event of the
-cookie comes behind those of everything that was done before it. An overflow is an entry of the
-same queue, and cannot be passed unseen.
+All watches share the queue, which is filled before a system call returns, so the cookie's event
+follows those of everything done before it. An overflow is an entry of the same queue, so it cannot
+be missed.
 
-Guarantee: a doubt is never settled by anything but a scan that began after it. Not guaranteed: see
+Guarantee: only a scan that began after a doubt settles it. Not guaranteed: see
 `holdfast.ports.watcher`.
 """
 
@@ -50,8 +50,8 @@ class InotifyWatcher:
         self.wakeups = 0
         self.dead: str | None = None
         self._watches: list[InotifyWatch] = []
-        # One inode can be several directories: of workspaces inside each other, of bind mounts,
-        # and of one that has moved while that is not yet known. Nearly always it is one.
+        # One inode can be several directories: in nested workspaces, in bind mounts, or if a
+        # directory has moved and that is not yet known. Nearly always it is one.
         self._nodes: dict[int, Node | tuple[Node, ...]] = {}
         self._owners: dict[object, InotifyWatch] = {}
         self._ended = threading.Event()
@@ -85,7 +85,7 @@ class InotifyWatcher:
         return watch
 
     def add(self, node: Node, fd: int) -> None:
-        """Watch the open directory for `node`; OSError when the system refuses."""
+        """Watch the open directory for `node`; `OSError` if the system refuses."""
         number = self.calls.add(fd, calls.DIRECTORY_EVENTS)
         if node.watch == number:
             return
@@ -96,7 +96,7 @@ class InotifyWatcher:
         node.owner.count += 1
 
     def drop(self, node: Node) -> None:
-        """End a watch, unless another directory needs it, too."""
+        """End a watch, unless another directory needs it too."""
         number, node.watch = node.watch, None
         if number is None:
             return
@@ -108,7 +108,7 @@ class InotifyWatcher:
             self.calls.remove(number)
 
     def _watched_by(self, number: int) -> tuple[Node, ...]:
-        """The directories that a watch is for."""
+        """The directories that a watch belongs to."""
         found = self._nodes.get(number, ())
         return found if isinstance(found, tuple) else (found,)
 
@@ -116,7 +116,7 @@ class InotifyWatcher:
         for done, node in enumerate(watch.directories.root.below(), 1):
             self.drop(node)
             if done % _DRAIN_EVERY == 0:
-                self.drain()  # each ending is an event in itself
+                self.drain()  # ending a watch is an event too
 
     def release(self, watch: InotifyWatch) -> None:
         with self.lock:
@@ -127,7 +127,8 @@ class InotifyWatcher:
                     self.drop_all(watch)
 
     def synchronise(self) -> None:
-        """Take in everything that happened before this call; `WatcherFailed` if that is unsure."""
+        """Process everything that happened before this call; `WatcherFailed` if that is
+        uncertain."""
         with self.lock:
             self._require_alive()
             try:
@@ -137,10 +138,11 @@ class InotifyWatcher:
                 raise self.fail(f"the watcher failed: {error.strerror}") from error
 
     def _touch_cookie(self) -> None:
-        os.fchmod(self._cookie.fileno(), 0o600)  # needs no room on the disk
+        os.fchmod(self._cookie.fileno(), 0o600)  # needs no disk space
 
     def _read_to_cookie(self) -> None:
-        """A queue that was full has not taken the cookie; now that it is read, it will."""
+        """A full queue has lost the cookie's event, so the cookie is touched again once it is
+        read."""
         full = False
         while True:
             events = self.calls.read()
@@ -157,7 +159,7 @@ class InotifyWatcher:
                     raise self.fail("the watcher does not respond")
 
     def drain(self) -> bool:
-        """Take in what is in the queue; whether there was anything."""
+        """Process the queue; returns whether there was anything."""
         something = False
         while events := self.calls.read():
             self._take(events)
@@ -175,7 +177,7 @@ class InotifyWatcher:
             raise WatcherFailed(self.dead)
 
     def _take(self, events: list[Event]) -> bool:
-        """Note what the events say; whether the cookie's was among them."""
+        """Process events; returns whether the cookie's was among them."""
         proven = False
         for number, mask, name in events:
             if number == self._cookie_watch:
@@ -212,12 +214,12 @@ class InotifyWatcher:
                     if self.mounts.alarm in ready:
                         for watch in self._watches:
                             watch.mounts_changed()
-                except Exception as error:  # whatever it is: nothing is known from here on
+                except Exception as error:  # nothing is known from now on
                     self.fail(f"the watcher failed: {error}")
                 awake = [watch for watch in self._watches if watch.wants_notice()]
             for watch in awake:
                 watch.notify()
-            # What happens in bursts is read in one go.
+            # A burst of events is read at once.
             self._ended.wait(_PAUSE_S)
 
     def close(self) -> None:

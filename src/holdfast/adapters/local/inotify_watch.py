@@ -1,9 +1,9 @@
 """The watch over one workspace: which directories have events, and what is in doubt.
 
-The watched directories are a tree of nodes, so that a directory that moves takes everything below
-it out at once. Times are numbers that only grow: a change is forgotten when a scan that began after
-it has been kept. There can be many thousands of directories, for as long as the workspace is
-watched: most have none below them or only one, and neither takes a table.
+The watched directories are a tree of nodes, so that moving a directory removes everything below it
+at once. Times are increasing numbers: a change is forgotten after a scan that began after it has
+been kept. There can be many thousands of directories, for as long as the workspace is watched. Most
+have at most one directory below them, which needs no table.
 
 Not guaranteed: anything about directories that were never entered; events do not reach them.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from holdfast.adapters.local.inotify import InotifyWatcher
 
 _WHOLE_SCAN_EVERY_NS = 600 * 1_000_000_000
-"""What makes no event (see the port) is found after this long at the latest."""
+"""Changes without an event (see the port) are found after this time at the latest."""
 
 _FIRST = "there was no full scan since the watch started"
 _MOUNTED = "a file system was mounted or unmounted in the workspace"
@@ -32,8 +32,8 @@ _NAMES_CHANGED = calls.CREATE | calls.MOVED_TO | calls.DELETE | calls.MOVED_FROM
 
 
 class InotifyWatch:
-    """See `holdfast.ports.watcher.WorkspaceWatch`. Members without a lock of their own are called
-    by the watcher, which holds it."""
+    """See `holdfast.ports.watcher.WorkspaceWatch`. Members that take no lock are called by the
+    watcher, which holds it."""
 
     def __init__(
         self, watcher: InotifyWatcher, workspace: bytes, listener: Callable[[], None] | None
@@ -118,7 +118,7 @@ class InotifyWatch:
                 self._hinted += 1
                 return
             self._whole += 1
-            # Only now: a discarded scan must not make a change of these look old.
+            # Only now, because a discarded scan must not make changes to these look old.
             self._root, self._mounts = self._new_root, self._new_mounts
             self._whole_ns = self._begun_ns
             for gone in self.directories.sweep(self._scan):
@@ -145,7 +145,7 @@ class InotifyWatch:
     def take(self, node: Node, mask: int, name: bytes) -> None:
         """One event in the directory of `node`."""
         if mask & calls.IGNORED:
-            return  # the watch ended: its parents were reported before
+            return  # the watch ended, and its parents were already reported
         self._note_activity()
         if mask & calls.UNMOUNT:
             self._lose_all("a file system was unmounted in the workspace")
@@ -163,13 +163,13 @@ class InotifyWatch:
                 self.directories.change(child)
 
     def mounts_changed(self) -> None:
-        """Somewhere on the system: no directory tells of what covers it."""
+        """Somewhere on the system. A directory gets no event when something is mounted over it."""
         if self._root is not None and self._watcher.mounts.around(self._workspace) != self._mounts:
             self._note_activity()
             self._lose_all(_MOUNTED)
 
     def _lose_all(self, reason: str) -> None:
-        """Not a doubt alone: something did happen, and the details are lost."""
+        """More than a doubt: something did happen, and the details are lost."""
         self.directories.lose_all()
         self.doubt(reason)
 
@@ -233,7 +233,7 @@ _IN_A_NEW_DIRECTORY = 1_000
 
 
 class Node:
-    """One directory; `watch` is the number of its watch, or None; `scan` the scan that last saw
+    """One directory. `watch` is the number of its watch, or None. `scan` is the scan that last saw
     it."""
 
     __slots__ = ("_inside", "name", "owner", "parent", "scan", "watch")
@@ -259,7 +259,7 @@ class Node:
         return () if inside is None else (inside,)
 
     def attach(self, child: Node) -> None:
-        """One more, of a name that is not there yet."""
+        """Add a child whose name is not there yet."""
         inside = self._inside
         if isinstance(inside, dict):
             inside[child.name] = child
@@ -267,7 +267,7 @@ class Node:
             self._inside = child if inside is None else {inside.name: inside, child.name: child}
 
     def detach(self, child: Node) -> None:
-        """One that is there."""
+        """Remove an existing child."""
         if isinstance(self._inside, dict):
             del self._inside[child.name]
         else:
@@ -283,7 +283,7 @@ class Node:
         return b"/".join(reversed(names))
 
     def below(self) -> Iterator[Node]:
-        """This node and all under it."""
+        """This node and everything under it."""
         waiting = [self]
         while waiting:
             node = waiting.pop()
@@ -292,7 +292,7 @@ class Node:
 
 
 class WatchedDirectories:
-    """What is known of one workspace between two scans."""
+    """What is known about one workspace between two scans."""
 
     def __init__(self) -> None:
         self.root = Node(self, None, b"")
@@ -303,7 +303,7 @@ class WatchedDirectories:
         self._touched: dict[tuple[Node, bytes], int] = {}
 
     def node(self, path: bytes) -> Node:
-        """The node of a directory, made if there is none."""
+        """The node of a directory, created if missing."""
         node = self.root
         for name in path.split(b"/") if path else ():
             child = node.child(name)
@@ -321,8 +321,8 @@ class WatchedDirectories:
             self._touched[node, name] = self.now
 
     def replace(self, node: Node, name: bytes) -> Node | None:
-        """A directory of that name came or went: nothing below it is known from now on. The node
-        that it had, taken out of the tree."""
+        """A directory of that name appeared or disappeared, so nothing below it is known. Returns
+        its old node, removed from the tree."""
         self.change(node, name)
         self._unknown[join(node.path, name)] = self.now
         gone = node.child(name)
@@ -338,7 +338,7 @@ class WatchedDirectories:
         self._unknown[b""] = self.now
 
     def sweep(self, scan: int) -> list[Node]:
-        """Take out the directories that no scan from this one on has seen."""
+        """Remove the directories that no scan since this one has seen."""
         gone = [node for node in self.root.below() if node.parent is not None and node.scan < scan]
         for node in gone:
             self._changed.pop(node, None)
@@ -347,7 +347,7 @@ class WatchedDirectories:
         return gone
 
     def forget(self, mark: int) -> None:
-        """A scan that began at `mark` has looked at everything that was changed by then."""
+        """A scan that began at `mark` has seen all changes up to then."""
         self._changed = {node: when for node, when in self._changed.items() if when > mark}
         self._unknown = {path: when for path, when in self._unknown.items() if when > mark}
         self._touched = {each: when for each, when in self._touched.items() if when > mark}
@@ -360,10 +360,10 @@ class WatchedDirectories:
 
     @property
     def has_lost_track(self) -> bool:
-        """So much is unknown that looking at everything is quicker, and remembering it costs."""
+        """So much is unknown that a full scan is faster, and remembering it costs memory."""
         return len(self._unknown) > _MOST_UNKNOWN
 
     @property
     def touched(self) -> int:
-        """How many names may be concerned; a directory that came can hold any number."""
+        """How many names may be affected; a new directory can hold any number."""
         return len(self._touched) + _IN_A_NEW_DIRECTORY * len(self._unknown)

@@ -1,36 +1,36 @@
 """The paths of a store's parts, and its format.
 
 $HOLDFAST_HOME/
-  lock                          one process at a time ties a workspace to its store
+  lock                          one process at a time links a workspace to its store
   by-path/<digest of path>      the id of the workspace last seen there
   stores/<workspace id>/
     store.json                  format version, the workspace's last path, whether it is encrypted
-    keys.json, keys-copy.json   of an encrypted store: its key, wrapped for those who may open it
+    keys.json, keys-copy.json   encrypted stores: the store's key, wrapped once per secret
     lock                        one writer at a time
     catalog.db                  sessions, checkpoints, operations, settings
     objects/index.db            where each object is (rebuildable)
     objects/packs/*.pack        content
-    story.db, story.lock        messages, annotations, edits; not there before the first of them
+    story.db, story.lock        messages, annotations, edits; created with the first of them
     stat-cache.db               speeds up scans (may be lost)
-    search.db, search.lock      the index that searches use (may be lost), and who adds to it
-    events.db, events.lock      the numbers of what happened (may be lost), and who adds to it
+    search.db, search.lock      the search index (may be lost), and the lock of its writers
+    events.db, events.lock      numbered events (may be lost), and the lock of their writers
     hook-events                 digests of recently handled hook events (may be lost)
-    tool-log, tool-log.1        when tools of agents began and ended (may be lost)
-    main-branches               the commits of main branches at the last look (may be lost)
+    tool-log, tool-log.1        when agents' tools began and ended (may be lost)
+    main-branches               the commits of main branches at the last check (may be lost)
     upkeep                      the last cleanup and the last check, and their results (may be lost)
-    running-tools/              a file for each tool of an agent that runs now (may be lost)
-    agent-states                what agents gave through the library, as they gave it last
+    running-tools/              a file for each running tool of an agent (may be lost)
+    agent-states                the last states that agents set through the Python API
     external-paths              files outside the workspace that tools have named
-    nested-repositories         where commits of repositories inside the workspace are kept alive
-    former-store                the id of the store that was missing when this one was made
+    nested-repositories         nested repositories in which commits are kept alive
+    former-store                the id of the missing store that this one replaced
     journal                     only while a restore runs
-    unlocked                    only while a restore has files open that their owner had closed
-    story.rebuilt.db            only while a repair exchanges story.db
-    story.suspect               the same for story.db: only after a failed sync of it
-    suspect                     only after a failed sync, until its files have been read back
-    purge                       only while content is being removed for good
-    set-aside/                  what a repair took out of the way; nothing reads it
-    repair                      only while a repair exchanges the catalog
+    unlocked                    only while a restore has changed permissions to access files
+    story.rebuilt.db            only while a repair replaces story.db
+    story.suspect               only after a failed fsync of story.db
+    suspect                     only after a failed fsync, until its files are verified
+    purge                       only while content is being purged
+    set-aside/                  files quarantined by a repair; never read
+    repair                      only while a repair replaces the catalog
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ AGENT_STATES = "agent-states"
 EXTERNAL_PATHS = "external-paths"
 NESTED_REPOSITORIES = "nested-repositories"
 FORMAT = 2
-"""The newest that this version knows. A store without encryption is of the first still, so that
-versions from before encryption go on reading it."""
+"""The newest format that this version reads. Unencrypted stores keep the first format, so that
+versions from before encryption can read them."""
 
 _PLAIN_FORMAT = 1
 _ENCRYPTED_FORMAT = 2
@@ -60,7 +60,7 @@ _OTHERS = 0o077
 
 
 class _Below:
-    """A path of the store, by its name in the store's directory."""
+    """A path in the store, by its name in the store's directory."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -104,8 +104,8 @@ class StoreLayout:
         return self.description.exists()
 
     def create(self, fs: Filesystem, workspace: Path, *, key_slots: bytes | None = None) -> None:
-        """Private from the first moment; the description comes last and makes it a store. With
-        `key_slots` it is an encrypted one."""
+        """Private from the start; writing the description last makes it a store. With `key_slots`,
+        it is encrypted."""
         for path in (self.directory, self.objects, self.objects / "packs"):
             make_private_directory(fs, path)
         if key_slots is not None:
@@ -125,14 +125,14 @@ class StoreLayout:
         atomic_write(fs, os.fsencode(self.description), json.dumps(data).encode())
 
     def read_description(self) -> dict[str, Any]:
-        """Refuses a store of another format or another owner without touching anything."""
+        """Refuses a store of another format or owner without changing anything."""
         status = self.require_own()
         try:
             described = json.loads(read_own_file(self.description))
             version = described["format"]
             if type(version) is not int or version < 1:
                 raise ValueError("it has no format")
-            if version > FORMAT:  # before anything else: a later format may say the rest otherwise
+            if version > FORMAT:  # checked first, because a later format may change the rest
                 raise NewerStore(
                     f"the store has format {version}; this version of Holdfast reads up to "
                     f"{FORMAT}",
@@ -159,7 +159,7 @@ class StoreLayout:
         }
 
     def require_own(self) -> os.stat_result:
-        """Refuse the store of another user."""
+        """Refuse another user's store."""
         status = self.directory.stat()
         if status.st_uid != os.geteuid():
             raise WorkspaceRefused(
@@ -169,7 +169,7 @@ class StoreLayout:
         return status
 
     def description_is_sealed(self) -> bool:
-        """Whether the description is as some Holdfast wrote it; every version seals it alike."""
+        """Whether the description is as Holdfast wrote it; every version seals it the same way."""
         try:
             described = json.loads(self.description.read_bytes())
             return bool(described.get("checksum") in (None, _checksum(described)))
@@ -183,7 +183,7 @@ def _checksum(described: dict[str, Any]) -> str:
 
 
 def make_private_directory(fs: Filesystem, path: Path) -> None:
-    """Create with all missing parents, each private and each name durable."""
+    """Create it with all missing parents, each private and its name durable."""
     if path.is_dir():
         return
     make_private_directory(fs, path.parent)

@@ -1,17 +1,17 @@
-"""The few calls of Linux that Python does not wrap, through the C library.
+"""The few Linux calls that Python does not wrap, through the C library.
 
-`stat_all` looks at many files of one directory without making an object for each:
+`stat_all` stats many files of one directory without creating an object for each:
 
-    one `fstatat` a name, answers side by side in one buffer → the buffer as bytes
-    equal bytes are equal answers; `stat_numbers` takes the few numbers out where they are not
+    one `fstatat` per name, answers side by side in one buffer → the buffer as bytes
+    equal bytes are equal answers; `stat_numbers` extracts the few numbers if they differ
 
-Making an `os.stat_result` takes several times as long as the system call, and an unchanged file
-needs none. Guarantee: where the layout of the system's answer is not known, or a name cannot be
-looked at, there is no answer, and the caller asks for each name separately. Not guaranteed: equal
-bytes for equal files, since reading a file may change the time of its last access.
+Creating an `os.stat_result` takes several times as long as the system call, and an unchanged file
+needs none. Guarantee: if the layout of the system's answer is unknown, or a name cannot be read,
+there is no answer, and the caller stats each name separately. Not guaranteed: equal bytes for equal
+files, because reading a file may change its access time.
 
 `Inotify` names a directory by an open handle, so that no path is used across a check (I6): the link
-`/proc/self/fd/N` leads to what was opened and to nothing else.
+`/proc/self/fd/N` leads only to the opened directory.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _WAIT_WRITE_WAIT = ctypes.c_uint(7)
 
 
 def rename_with_flags(source: bytes, target: bytes, src: int, dst: int, flags: int) -> bool:
-    """True when done; False when the system or the file system has no such call."""
+    """True when done; False if the system or the file system does not support it."""
     if _renameat2 is None:
         return False
     try:
@@ -61,15 +61,15 @@ def rename_with_flags(source: bytes, target: bytes, src: int, dst: int, flags: i
     return True
 
 
-def give_memory_back() -> None:
-    """Return to the system what is free between what is in use, where the C library keeps it."""
+def release_memory() -> None:
+    """Return free heap memory to the system, if the C library keeps it."""
     if _malloc_trim is not None:
         _malloc_trim(ctypes.c_size_t(0))
 
 
 def write_pages_out(fd: int) -> None:
-    """Write what is in memory of the file to its place, without making it durable, which would
-    take much longer; durable where there is no such call."""
+    """Write a file's dirty pages, without making them durable, which would take much longer.
+    Durable if there is no such call."""
     if _sync_file_range is None:
         os.fsync(fd)
         return
@@ -77,7 +77,7 @@ def write_pages_out(fd: int) -> None:
 
 
 def sync_file_system(fd: int) -> None:
-    """`syncfs` where there is one; it reports write-back errors like fsync on Linux ≥ 5.8."""
+    """`syncfs` if available; it reports write-back errors like fsync on Linux ≥ 5.8."""
     if _syncfs is None:
         os.sync()
         return
@@ -86,7 +86,7 @@ def sync_file_system(fd: int) -> None:
 
 def _call(function: Any, *arguments: Any) -> None:
     while function(*arguments) != 0:
-        if ctypes.get_errno() != errno.EINTR:  # Python's own functions go on after a signal, too
+        if ctypes.get_errno() != errno.EINTR:  # Python's own functions retry after a signal too
             raise _last_error()
 
 
@@ -94,7 +94,7 @@ _LAYOUTS = {
     "x86_64": struct.Struct("<8xQ8xI20xQ32xqqqq24x"),
     "aarch64": struct.Struct("<8xQI28xQ32xqqqq8x"),
 }
-"""inode, mode, size, mtime in seconds and nanoseconds, ctime in the same."""
+"""inode, mode, size, mtime in seconds and nanoseconds, and ctime likewise."""
 
 _HERE = -100
 _NOT_FOLLOWING = ctypes.c_int(0x100)
@@ -106,11 +106,11 @@ _fstatat: Any = getattr(ctypes.CDLL(None), "fstatat", None) if sys.platform == "
 
 
 class _Room(threading.local):
-    """Room for answers, and the places at which they begin; for each thread its own, since others
-    run while the system answers."""
+    """A buffer for answers, and their addresses; one per thread, because others run during the
+    system call."""
 
     places: list[ctypes.c_void_p] | None = None
-    """None before the first use; none at all where there is no such way."""
+    """None before the first use; empty if not supported."""
 
     def prepare(self) -> list[ctypes.c_void_p]:
         room = ctypes.create_string_buffer(_AT_ONCE * _layout.size)
@@ -122,7 +122,7 @@ class _Room(threading.local):
         return self.places
 
     def _is_right(self, place: ctypes.c_void_p) -> bool:
-        """Whether the layout is the one that this system has: not believed, but tried."""
+        """Whether the layout matches this system, found by trying."""
         try:
             said = os.stat(b"/", follow_symlinks=False)
         except OSError:
@@ -199,7 +199,8 @@ _HEADER = struct.Struct("=iIII")
 
 
 class Event(NamedTuple):
-    """One entry of the queue; `watch` is -1 for an overflow, `name` empty for the directory."""
+    """One entry of the queue; `watch` is -1 for an overflow, and `name` is empty for the
+    directory."""
 
     watch: int
     mask: int
@@ -207,7 +208,7 @@ class Event(NamedTuple):
 
 
 class Inotify:
-    """One instance: one queue, in the order in which things happened."""
+    """One instance: one queue, in the order of events."""
 
     def __init__(self) -> None:
         library = ctypes.CDLL(None, use_errno=True)
@@ -218,19 +219,19 @@ class Inotify:
             raise _last_error()
 
     def add(self, fd: int, mask: int) -> int:
-        """The number of the watch on what `fd` has open; the same again for the same inode."""
+        """The number of the watch on the file open as `fd`; the same number for the same inode."""
         number: int = self._add(self.fd, b"/proc/self/fd/%d" % fd, mask)
         if number < 0:
             raise _last_error()
         return number
 
     def remove(self, number: int) -> None:
-        """A watch that the kernel has ended is no error."""
+        """A watch that the kernel has already ended is not an error."""
         if self._remove(self.fd, number) < 0 and ctypes.get_errno() != errno.EINVAL:
             raise _last_error()
 
     def read(self) -> list[Event]:
-        """What is in the queue now, or as much of it as is read at once; empty for nothing."""
+        """The events in the queue, or as many as are read at once; empty if there are none."""
         try:
             return list(parse_events(os.read(self.fd, READ_BYTES)))
         except BlockingIOError:

@@ -1,24 +1,24 @@
 """SQLite databases that other programs have open: hold, pause or overwrite one.
 
-**Hold.** A reading transaction of SQLite itself is held. In rollback mode no writer can then touch
-the file; with a write-ahead log writers go on, but the log cannot be restarted. So a copy of the
+**Hold.** Keeps a SQLite read transaction open. In rollback mode, no writer can then change the
+file. With a write-ahead log, writers continue, but the log cannot be restarted. So a copy of the
 file and then of the log is one state, whatever is moved between them meanwhile.
 
 Not guaranteed: closing any handle of a file drops the locks that the same process has on it. The
-caller reads the database file first and last of all what has locks of its own (`-shm`).
+caller reads the database file first, and files with locks of their own (`-shm`) last.
 
-**Pause.** The moment between two transactions of a database with a rollback journal: the lock that
-every writer needs for a whole transaction is taken, as SQLite itself would. While it is held, no
-journal beside the file belongs to a transaction; and a writer that still has the file open when it
-has been replaced finds that out before it makes a journal, and writes nothing.
+**Pause.** The moment between two transactions of a database with a rollback journal. It takes the
+lock that every writer needs for a whole transaction, as SQLite itself would. While it is held, no
+journal beside the file belongs to a transaction. A writer that still has the file open after it was
+replaced notices that before it creates a journal, and writes nothing.
 
-Not covered by a pause: a database with a write-ahead log, whose writers have other locks.
+Not covered by a pause: a database with a write-ahead log, whose writers use other locks.
 
-**Overwrite.** In a process of its own. Locks of a file belong to a process, and go with the first
-handle of it that the process closes: a program that uses a database and Holdfast at once would lose
-its locks, and not be kept out by ours. The process ends with the one that started it; SQLite rolls
-its transaction back. However long a large database takes, it says that it is alive, with blanks
-before its answer. One that is silent for a minute has been stopped, and is ended.
+**Overwrite.** In a separate process. File locks belong to a process, and end with the first handle
+of the file that it closes. So a program that uses a database and Holdfast in one process would lose
+its locks, and ours would not exclude it. The process ends with its parent, and SQLite rolls its
+transaction back. While a large database takes long, it sends blanks before its answer, to show that
+it is alive. If it is silent for a minute, it is killed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from holdfast.domain.sqlite_files import (
 
 _TRIES = 6_000
 _BETWEEN_TRIES_S = 0.0005
-"""SQLite's own waiting sleeps so long that it hardly ever meets the gaps of a busy writer."""
+"""SQLite's own busy handler sleeps so long that it rarely meets the gaps of a busy writer."""
 
 _GET_PATH = 50
 _PATH_BYTES = 1024
@@ -57,7 +57,7 @@ _PATH_BYTES = 1024
 
 @contextmanager
 def hold(name: bytes, dir_fd: int) -> Iterator[bool]:
-    """Whether it is held: False when it is no database, or one that cannot be read now."""
+    """Whether it is held: False if it is not a database, or cannot be read now."""
     connection = None
     with contextlib.suppress(apsw.Error, OSError, UnicodeError):
         connection = _reading(name, dir_fd)
@@ -78,7 +78,7 @@ def _reading(name: bytes, dir_fd: int) -> apsw.Connection:
         connection.set_busy_handler(
             lambda tried: not pause.wait(_BETWEEN_TRIES_S) and tried < _TRIES
         )
-        # Being the last to close would otherwise move the log into the database.
+        # The last connection to close would otherwise move the log into the database.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.execute("BEGIN; SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
         require_same(path, name, dir_fd)
@@ -97,7 +97,7 @@ def path_of(dir_fd: int) -> bytes:
 
 
 def require_same(path: bytes, name: bytes, dir_fd: int) -> None:
-    """SQLite opens by path: what it reached has to be what the handle leads to."""
+    """SQLite opens by path, so the path must lead to the same file as the handle."""
     by_path = os.stat(path, follow_symlinks=False)
     by_handle = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
     if not stat.S_ISREG(by_path.st_mode) or not os.path.samestat(by_path, by_handle):
@@ -105,7 +105,7 @@ def require_same(path: bytes, name: bytes, dir_fd: int) -> None:
 
 
 def require_plain_beside(name: bytes, dir_fd: int) -> None:
-    """SQLite opens whatever bears the names of its log and journal, and waits for a pipe."""
+    """SQLite opens anything named like its log or journal, and would block on a pipe."""
     for suffix in COMPANIONS:
         with contextlib.suppress(FileNotFoundError):
             beside = os.stat(name + suffix, dir_fd=dir_fd, follow_symlinks=False)
@@ -119,7 +119,7 @@ _BUSY = (errno.EAGAIN, errno.EACCES)
 _PAUSE_TRIES = 4_000
 _BETWEEN_PAUSE_TRIES_S = 0.0005
 
-# A lock of the open file where there is one: that of a process ends with any handle it closes.
+# An open file description lock if available: a process lock ends with any handle it closes.
 _SET_LOCK = getattr(fcntl, "F_OFD_SETLK", fcntl.F_SETLK)
 _LOCK = struct.Struct("hhqqi4x")  # struct flock: type, whence, start, length, process
 
@@ -167,7 +167,7 @@ _LONGEST_SILENCE = 60
 
 
 def overwrite_in_process(job: DatabaseJob, dir_fd: int, area: int) -> Written:
-    """As `database_overwrite.overwrite`; an `OSError` when the process fails."""
+    """Like `database_overwrite.overwrite`; an `OSError` if the process fails."""
     import pickle  # late: a save that holds a database starts no process
 
     with start_python(_PROGRAM, (dir_fd, area)) as process:
@@ -176,11 +176,11 @@ def overwrite_in_process(job: DatabaseJob, dir_fd: int, area: int) -> Written:
             assert process.stdout is not None
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.write(pickle.dumps((dir_fd, area, job)))
-            said = _read_answer(process.stdout)  # its input stays open: it ends with that
+            said = _read_answer(process.stdout)  # its input stays open, because it ends with that
         finally:
             process.kill()
     answer = None
-    with contextlib.suppress(Exception):  # bytes that are no answer fail in any way
+    with contextlib.suppress(Exception):  # invalid bytes can fail in any way
         answer = pickle.loads(said)
     if isinstance(answer, Written):
         return answer
@@ -191,8 +191,8 @@ def overwrite_in_process(job: DatabaseJob, dir_fd: int, area: int) -> Written:
 
 
 def _read_answer(output: IO[bytes]) -> bytes:
-    """All that it says until it ends. Silence is counted in short waits: when we are stopped
-    together, as by Ctrl-Z, that is one of them."""
+    """Everything it sends until it ends. Silence is counted in short waits, so that being stopped
+    together, as by Ctrl-Z, counts as one of them."""
     said, silent = b"", 0
     ready = select.poll()
     ready.register(output, select.POLLIN)
@@ -220,11 +220,11 @@ def _show_life() -> None:
 
 
 def failure_of(error: Exception) -> OSError:
-    """As the starter gets it."""
+    """The error as the parent gets it."""
     if isinstance(error, OSError):
         kind = PerhapsWritten if isinstance(error, PerhapsWritten) else OSError
         return kind(error.errno or errno.EIO, error.strerror or str(error))
-    # What SQLite says of a backup that failed is "not an error": its number has to do.
+    # SQLite reports a failed backup as "not an error", so the code is used.
     if isinstance(error, apsw.FullError):
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     known = apsw.mapping_extended_result_codes | apsw.mapping_result_codes

@@ -1,14 +1,14 @@
-"""The real file system: `os` functions, and the few calls of Linux that Python does not wrap.
+"""The real file system: `os` functions, and the few Linux calls that Python does not wrap.
 
-Moves that never replace anything are made in steps where the system has no single call for them:
+If the system has no single call for moving without replacing, it takes several steps:
 
-    to a free name   link there → unlink here; a directory, which no link can have: rename
-    an exchange      the other one aside → this one to its name → what was aside to this one's name
+    to a free name   link there → unlink here; a directory, which cannot be linked: rename
+    an exchange      the other one aside → this one to its name → the one aside to this one's name
 
-Guarantees: an interrupted move (Ctrl-C) is made or rolled back; a name that was taken meanwhile is
-not touched; a file that then has no place stays aside, beside the one that was to move, with a
-suffix that the port names. Not guaranteed: that a death in between leaves no trace, or that an
-empty directory, made in that moment where a directory is to go, is kept.
+Guarantees: an interrupted move (Ctrl-C) is completed or rolled back. A name that was taken
+meanwhile is not touched; a file that then has no place stays aside, next to the one that was to
+move, with a suffix that the port defines. Not guaranteed: that a crash in between leaves no trace,
+or that an empty directory, created at that moment at the destination, is kept.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _HAS_LEASES = hasattr(fcntl, "F_SETLEASE")
 _HAS_XATTRS = hasattr(os, "listxattr")
 _ENCODING, _ENCODING_ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
 
-# Every file that is read is asked for a lease: these are plain names because looking one up in a
+# Every file that is read is tested with a lease. These are plain names because looking one up in a
 # module, or in an enumeration, costs as much as the call.
 _fcntl = fcntl.fcntl
 _SIGURG = int(signal.SIGURG)
@@ -51,8 +51,8 @@ _F_SETSIG, _F_SETLEASE = getattr(fcntl, "F_SETSIG", -1), getattr(fcntl, "F_SETLE
 
 
 class LocalFilesystem:
-    """A `holdfast.ports.filesystem.Filesystem`, and the databases on it that others have open, see
-    `holdfast.ports.filesystem.LiveDatabases`: these have the contract of each member."""
+    """A `holdfast.ports.filesystem.Filesystem` and a `holdfast.ports.filesystem.LiveDatabases`; see
+    there for the contract of each member."""
 
     open = staticmethod(os.open)
     close = staticmethod(os.close)
@@ -92,7 +92,7 @@ class LocalFilesystem:
 
     @staticmethod
     def list_names(fd: int) -> list[bytes]:
-        # As `os.fsencode`, which asks what each name is.
+        # Like `os.fsencode`, which checks the type of each name.
         return [name.encode(_ENCODING, _ENCODING_ERRORS) for name in os.listdir(fd)]
 
     @staticmethod
@@ -119,7 +119,7 @@ class LocalFilesystem:
 
     @staticmethod
     def is_open_for_writing(fd: int) -> bool | None:
-        """A read lease is granted only while there is no writer. It is given back at once; if a
+        """A read lease is granted only while there is no writer. It is returned immediately; if a
         program opens the file in between, the notification signal is ignored."""
         if not _HAS_LEASES:
             return None
@@ -129,14 +129,15 @@ class LocalFilesystem:
             _fcntl(fd, _F_SETLEASE, _F_UNLCK)
         except BlockingIOError:
             return True
-        except OSError:  # someone else's file, or a file system without leases
+        except OSError:  # another user's file, or a file system without leases
             return None
         return False
 
     @staticmethod
     def expose_mapped_writes(fd: int) -> None:
-        """Pages that are written out are write-protected: the next write to one is noticed."""
-        with suppress(OSError):  # a failing disk reports that to writers, and to us when we read
+        """Pages that are written out become write-protected, so that the next write to one is
+        noticed."""
+        with suppress(OSError):  # a failing disk reports that to writers, and to us on read
             write_pages_out(fd)
 
     @staticmethod
@@ -157,7 +158,7 @@ class LocalFilesystem:
 
     @staticmethod
     def overwrite_database(job: DatabaseJob, *, dir_fd: int, area_fd: int) -> Written:
-        from holdfast.adapters.local.live_database import overwrite_in_process  # late, as above
+        from holdfast.adapters.local.live_database import overwrite_in_process  # late, like above
 
         return overwrite_in_process(job, dir_fd, area_fd)
 
@@ -167,7 +168,7 @@ class LocalFilesystem:
             return []
         try:
             names = os.listxattr(fd)
-        except OSError:  # the file system keeps none
+        except OSError:  # not supported by the file system
             return []
         return names and [name for name in names if not name.startswith("security.selinux")]
 
@@ -208,7 +209,7 @@ def exchange(one: bytes, other: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> N
         os.rename(aside, one, src_dir_fd=src_dir_fd, dst_dir_fd=src_dir_fd)
     except BaseException:
         if _exists(aside, src_dir_fd):
-            if not _exists(one, src_dir_fd):  # it is where it should be, and the last step missing
+            if not _exists(one, src_dir_fd):  # only the last step is missing
                 os.rename(aside, one, src_dir_fd=src_dir_fd, dst_dir_fd=src_dir_fd)
             else:
                 with contextlib.suppress(FileExistsError):

@@ -59,7 +59,7 @@ class LocalStore(StorePlace):
         purpose: str,
         unlock: Callable[[StoreLayout], Unlocked] | None = None,
     ) -> None:
-        """`unlock` is called for the keys of a store that is encrypted, and only then."""
+        """`unlock` is called only for an encrypted store, and returns its keys."""
         self.unlocked: Unlocked | None = None
         if layout.read_description()["encrypted"]:
             if unlock is None:
@@ -91,7 +91,7 @@ class LocalStore(StorePlace):
                 self._require_same_files()
             if self._lock.is_shared:
                 self._require_acknowledged()
-                yield  # nothing can be repaired, and readers need not care
+                yield  # nothing can be repaired, and readers do not depend on it
                 return
             if self._scratch_index is not None:
                 raise Refused(
@@ -117,7 +117,7 @@ class LocalStore(StorePlace):
         read_back(self._fs, self._layout, self.objects, self._sync_failures, self._keys)
 
     def _require_same_files(self) -> None:
-        """Another process may have exchanged what this one has open."""
+        """Another process may have replaced files that this one has open."""
         present = identity_of(self._layout.catalog)
         if present is None:
             raise _lost(self._layout.catalog)
@@ -131,11 +131,11 @@ class LocalStore(StorePlace):
             self._ready = False
 
     def was_replaced(self) -> bool:
-        """Whether another process has exchanged its catalog, as a repair does, or removed it."""
+        """Whether another process has replaced the catalog, as a repair does, or deleted it."""
         return identity_of(self._layout.catalog) != self._catalog_file
 
     def make_ready(self) -> None:
-        """Readers need no lock, unless the store is new, of an older format, or was cut off."""
+        """Readers need no lock, unless the store is new, of an older format, or was interrupted."""
         if not self.catalog.is_migrated():
             self._sync_way_to_store()
             with self.hold():
@@ -147,29 +147,30 @@ class LocalStore(StorePlace):
             except StoreReadOnly:
                 self._catch_up_elsewhere()
             except (StoreSuspect, StoreUnwritable):
-                return  # a store that takes nothing for now can still be read
+                return  # a store that cannot be written now can still be read
 
     def _catch_up_elsewhere(self) -> None:
         from holdfast.adapters.local.objects.maintenance import ScratchIndex  # hardly ever needed
 
-        with contextlib.suppress(StoreReadOnly, Busy):  # then it is read as far as its index goes
+        with contextlib.suppress(StoreReadOnly, Busy):  # then it is read as far as indexed
             with super().hold(looking=True):
                 self._scratch_index = ScratchIndex(self._fs, self._layout.objects, self._keys)
             self.objects.close()
             self.objects = self._scratch_index.objects
 
     def _sync_way_to_store(self) -> None:
-        """Before the first row: who made these directories may have been killed before its sync."""
+        """Before the first row, because the process that created these directories may have been
+        killed before syncing them."""
         home = self._layout.home
         with store_trouble("creating it"):
             for path in (self._layout.directory, home / "stores", home / "by-path", home):
                 with contextlib.suppress(FileNotFoundError):
                     sync_directory(self._fs, os.fsencode(path))
-            with contextlib.suppress(PermissionError):  # made by another process, long ago
+            with contextlib.suppress(PermissionError):  # another process created it long ago
                 sync_directory(self._fs, os.fsencode(home.parent))
 
     def _require_catalog(self) -> None:
-        """An empty catalog made in the place of a lost one would hide everything that is there."""
+        """An empty catalog in place of a lost one would hide everything in the store."""
         if (self._layout.directory / "repair").exists():
             raise StoreDamaged("a repair was interrupted", hint="finish it: holdfast repair --yes")
         packs = self._layout.objects / "packs"
@@ -179,7 +180,7 @@ class LocalStore(StorePlace):
             raise _lost(self._layout.catalog)
 
     def _require_acknowledged(self) -> None:
-        """Going on without commits that were acknowledged would write over what is left of them."""
+        """Continuing without acknowledged commits would overwrite what is left of them."""
         problem = self.forgotten()
         if is_another_file(self._lock.read_notes(NOTES_BYTES)):
             problem = "its lock file was replaced"
@@ -187,8 +188,8 @@ class LocalStore(StorePlace):
             raise StoreDamaged(problem, hint="run: holdfast repair")
 
     def forgotten(self) -> str | None:
-        """What the catalog no longer knows although it was acknowledged, in words."""
-        for noted in self._noted():  # read first: the catalog is never behind a note
+        """A description of acknowledged changes that the catalog has lost."""
+        for noted in self._noted():  # read first, because the catalog is never behind a note
             if not self.catalog.has(noted):
                 return "the catalog has lost its newest acknowledged changes"
         return None
@@ -218,8 +219,8 @@ class LocalStore(StorePlace):
         self.stat_cache.fold_log()
 
     def forget_pages(self) -> None:
-        """For a process that keeps the store open and does nothing with it; while no other process
-        uses it."""
+        """For a process that keeps the store open without using it, while no other process uses
+        it."""
         self.catalog.forget_pages()
         self.objects.index.forget_pages()
         self.stat_cache.forget_pages()
@@ -235,17 +236,17 @@ class LocalStore(StorePlace):
         return None if self.unlocked is None else self.unlocked.slot_id
 
     def key_slots(self) -> tuple[KeySlot, ...]:
-        """Of an encrypted store: every key that opens it."""
+        """Every key of an encrypted store."""
         from holdfast.adapters.local.encryption.unlock import read_key_slots
 
         return read_key_slots(self._layout).slots
 
     def add_key(self, secret: Secret) -> None:
-        """Let one more secret open this encrypted store."""
+        """Add a secret that opens this encrypted store."""
         self._change_slots(lambda slots, by: slots.adding(by.keys, secret))
 
     def change_key(self, secret: Secret) -> None:
-        """Put a secret in the place of the one that opened the store."""
+        """Replace the secret that opened the store."""
         self._change_slots(lambda slots, by: slots.replacing(by.slot_id, by.keys, secret))
 
     def remove_key(self, slot_id: str) -> None:

@@ -37,7 +37,7 @@ _WITHOUT_TEXT = "(the agent did not say what was typed)"
 
 
 def session_name(agent: str, given: str) -> SessionId:
-    """The agent's own id where it is a valid session id; made into one where it cannot."""
+    """The agent's own id if it is a valid session id, or one derived from it."""
     text = "".join(c if c.isprintable() and not "\ud800" <= c <= "\udfff" else "-" for c in given)
     text = text.strip()
     if not text:
@@ -49,7 +49,7 @@ def session_name(agent: str, given: str) -> SessionId:
 
 
 def find_session(opened: OpenWorkspace, event: AgentEvent) -> Session | None:
-    """The session of the event, if there is one; never another agent's, never an archived one."""
+    """The event's session, if it exists; never another agent's, never an archived one."""
     catalog = opened.engine.vault.catalog
     for name in _candidates(event):
         session = catalog.session(name)
@@ -61,15 +61,15 @@ def find_session(opened: OpenWorkspace, event: AgentEvent) -> Session | None:
 
 
 class Ensured(NamedTuple):
-    """A session that is active; `resumed`: it had ended before."""
+    """An active session; `resumed`: it had ended before."""
 
     session: Session
     resumed: bool
 
 
 def ensure_session(opened: OpenWorkspace, event: AgentEvent) -> Ensured:
-    """The same, made if need be; the caller holds the lock. The newest conversation with an agent
-    is what commands without `--session` work on."""
+    """Find or create the event's session; the caller holds the lock. Commands without `--session`
+    use the newest agent conversation."""
     vault = opened.engine.vault
     session = find_session(opened, event)
     resumed = session is not None and session.status is SessionStatus.ENDED
@@ -107,9 +107,9 @@ def _candidates(event: AgentEvent) -> Iterator[SessionId]:
 
 
 class AgentProcesses:
-    """The processes that sessions belong to, of this daemon's life only: an agent that is killed
-    reports no end. The process above a hook counts as the agent's once a second event has come from
-    it, because some agents start a helper process for each event."""
+    """The agent process of each session, during this daemon's life. A killed agent does not report
+    its end. The process above a hook counts as the agent after a second event from it, because some
+    agents start a helper process for each event."""
 
     def __init__(self, processes: Processes) -> None:
         self._processes = processes
@@ -126,7 +126,7 @@ class AgentProcesses:
             self._known[workspace, session] = (agent, before is not None and before[0] == agent)
 
     def ended_sessions(self, workspace: Path) -> list[SessionId]:
-        """The sessions whose agent is gone."""
+        """The sessions whose agent process is gone."""
         with self._lock:
             known = [(key, *entry) for key, entry in self._known.items() if key[0] == workspace]
         return [
@@ -148,16 +148,16 @@ class ConversationCapture:
         self._problems = problems
 
     def read_transcript(self, opened: OpenWorkspace, event: AgentEvent) -> None:
-        """What is new in it; called before the event is handled, without the store's lock."""
+        """Import new lines; called before the event is handled, without the store's lock."""
         try:
             _read(opened, event, most_bytes=_QUICKLY_READ_BYTES if event.begins else None)
         except (HoldfastError, OSError, ValueError) as error:
             self._note(event, error)
 
     def note_message(self, opened: OpenWorkspace, event: AgentEvent, dedupe: EventDedupe) -> None:
-        """A message of the user: its text, unless a transcript has it, once however often it is
-        delivered; the title of a session without one; and the agent's process, with which the
-        session ends. Called with the store's lock held."""
+        """Record a user message: its text, unless a transcript has it, once even if it is delivered
+        twice; the title of a session without one; and the agent's process, with which the session
+        ends. Called with the store's lock held."""
         session = find_session(opened, event)
         if session is None:
             return

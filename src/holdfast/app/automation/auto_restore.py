@@ -1,9 +1,9 @@
 """Restores after a tool call that failed, or that the user's own check rejects (AU-5).
 
 The check is a command. It runs in the workspace with the agent's environment, without a shell
-unless the setting names one, without a terminal, and as a process group that is killed when the
-time is over. Only a command that ran and failed counts as a failure. A command that could not start
-or finish says nothing about the work. This is reported, and nothing is restored.
+unless the setting names one, without a terminal, and as a process group that is killed on timeout.
+Only a command that ran and failed counts as a failure. A command that could not start or finish
+says nothing about the work. This is reported, and nothing is restored.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def restore_after_failure(
     if target is None or opened.engine.vault.catalog.checkpoint(session.id, target) is None:
         target = checkpoint_by_intent(opened, event, session) or target
     if target is None:
-        # A call that saves nothing has nothing to be rolled back either.
+        # A call that saves nothing has nothing to roll back either.
         return _not_restored(why) if event.tool_kind.changes_files else Reply()
     reply = restore_to(opened, session, target, why)
     dedupe.note(event, target, before=False)
@@ -54,7 +54,7 @@ def restore_after_failure(
 
 
 def restore_to(opened: OpenWorkspace, session: Session, target: str, why: str) -> Reply:
-    """Called with the lock held; the answer tells the agent what came of it."""
+    """Called with the lock held; the reply reports the result to the agent."""
     if opened.engine.vault.catalog.checkpoint(session.id, target) is None:
         return _not_restored(why)
     request = opened.engine.restore_request(session.id, target, only_changes=True)
@@ -72,8 +72,7 @@ def restore_to(opened: OpenWorkspace, session: Session, target: str, why: str) -
 
 
 def checkpoint_by_intent(opened: OpenWorkspace, event: AgentEvent, session: Session) -> str | None:
-    """When the notes are lost: the checkpoint whose reason says that it was made before this
-    call."""
+    """If the notes are lost: the checkpoint whose reason says that it was made before this call."""
     for found in opened.engine.vault.catalog.history(session.id, limit=20):
         same = event.tool_use_id is not None and found.tool_use_id == event.tool_use_id
         if same and found.intent.reasoning.startswith("Before "):
@@ -90,13 +89,13 @@ def _not_restored(why: str) -> Reply:
 
 
 class CheckNotRun(Exception):
-    """The check said nothing, for the reason given."""
+    """The check gave no result, for the given reason."""
 
     code = "check_not_run"
 
 
 class CheckResult(NamedTuple):
-    """`status` is 0 for a pass; `tail` the end of what it printed, without known secrets."""
+    """`status` is 0 for a pass; `tail` is the end of its output, without known secrets."""
 
     status: int
     tail: str
@@ -112,7 +111,7 @@ def check_after_tool(
     opened: OpenWorkspace, event: AgentEvent, reply: Reply, before: str, problems: ProblemLog
 ) -> Reply:
     """Run the check, without the lock. A failure is reported or, if the settings say so, the
-    workspace goes back to the checkpoint `before` the call."""
+    checkpoint `before` the call is restored."""
     settings = opened.engine.vault.settings
     command = settings.check_command
     try:
@@ -142,11 +141,11 @@ def quoted_command(command: Sequence[str]) -> str:
 
 
 def run_check(command: Sequence[str], directory: Path, timeout_s: float) -> CheckResult:
-    """`CheckNotRun` when it could not be started or did not finish."""
+    """Raises `CheckNotRun` if it could not start or did not finish."""
     import subprocess  # late: most hooks run no check
     import tempfile
 
-    with tempfile.TemporaryFile() as output, _sign_of_life() as (alive, held):
+    with tempfile.TemporaryFile() as output, _liveness_pipe() as (alive, held):
         why = f"did not finish within {timeout_s:g} seconds"
         with _deferred_signals() as arrived:
             try:
@@ -172,7 +171,7 @@ def run_check(command: Sequence[str], directory: Path, timeout_s: float) -> Chec
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float, arrived: Sequence[int]) -> int | None:
-    """The exit status; None when the time is over, or a signal tells this process to end."""
+    """The exit status; None on timeout, or if a signal asks this process to exit."""
     from subprocess import TimeoutExpired
 
     while not arrived and timeout_s > 0:
@@ -183,20 +182,21 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float, arrived: Sequence[
 
 
 def _end(process: subprocess.Popen[bytes], alive: int, held: int) -> None:
-    """And wait for what it had started: the same signal ends that, but a moment later, and until
-    then it may still write. Who has left the group is not waited for without end."""
+    """Kill the process and wait for its children. The same signal kills them, but slightly later,
+    and until then they may still write. Processes that left the group are waited for up to a
+    limit."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    os.dup2(alive, held)  # our own hold on it goes; nothing is ever written
+    os.dup2(alive, held)  # closes our writing end; nothing is ever written
     ended = select.poll()  # a daemon may have more handles than `select` can count
     ended.register(alive, select.POLLIN)
     ended.poll(_PATIENCE_S * 1000)
 
 
 @contextmanager
-def _sign_of_life() -> Iterator[tuple[int, int]]:
-    """A pipe of which each process of a check holds one end, and we the other."""
+def _liveness_pipe() -> Iterator[tuple[int, int]]:
+    """A pipe: the check's processes hold the writing end, and this process reads."""
     ours, theirs = os.pipe()
     try:
         yield ours, theirs
@@ -207,9 +207,9 @@ def _sign_of_life() -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def _deferred_signals() -> Iterator[Sequence[int]]:
-    """Signals that arrived, raised again at the end. Python would raise at any instruction: before
-    a process that has started is known, or inside `subprocess` while it holds its lock, where the
-    next wait for that process would never end."""
+    """Collects signals and raises them again at the end. Python could raise at any instruction:
+    before a started process is known, or inside `subprocess` while it holds its lock, and the next
+    wait for that process would never end."""
     arrived: list[int] = []
     handlers = {}
     if threading.current_thread() is threading.main_thread():

@@ -1,10 +1,10 @@
-"""Recent events, so that an event that is delivered twice counts once.
+"""Recent events, so that an event delivered twice counts once.
 
 Two settings files of one agent, or two agents that read one file, deliver an event twice, at the
 same time. The second delivery finds the note of the first, under the store's lock. Notes are hints
 in one small file of the store. They hold digests only, and may be lost.
 
-Some agents number the tool calls of each answer from one again, so an id is not unique. A note is
+Some agents restart the numbering of tool calls with each answer, so an id is not unique. A note is
 valid for a few seconds, until the call ends, or until another call with the same id begins.
 """
 
@@ -36,36 +36,35 @@ class EventDedupe:
 
     @classmethod
     def of(cls, opened: OpenWorkspace) -> EventDedupe:
-        """The notes as they are now."""
+        """The current notes."""
         return cls(opened.engine.vault.files.directory, opened.engine.vault.clock.now_ns())
 
     def earlier_checkpoint(self, event: AgentEvent) -> str | None:
-        """The checkpoint that the same event led to a moment ago; empty if it led to none."""
+        """The checkpoint that the same event caused a moment ago; empty if it caused none."""
         note = self._notes["events"].get(_key(event) or "")
         if note is None or not 0 <= self._now_ns - note[1] < _HOLDS_NS:
             return None
         return str(note[0])
 
     def checkpoint_before(self, event: AgentEvent) -> str | None:
-        """The checkpoint that was taken, or found to hold everything, before this tool call."""
+        """The checkpoint with the state before this tool call."""
         return self._notes["uses"].get(_calls(event)[0])
 
     def forget_checkpoint(self, event: AgentEvent) -> None:
-        """A tool call begins without a checkpoint: that of an earlier one is not its own."""
+        """A tool call begins without a checkpoint, so an earlier call's must not be used for it."""
         known = [self._notes["uses"].pop(call, None) for call in _calls(event)]
         if any(known):
             self._keep()
 
     def overtaken(self, event: AgentEvent) -> bool:
-        """Whether the next step of the session has been saved since this event arrived: what it
-        would save by now may belong to that step already. A note of the future says that the clock
-        was set back, and nothing else."""
+        """Whether the session's next step was saved since this event arrived. Changes saved now may
+        then belong to that step. Notes from the future are ignored: the clock was set back."""
         latest = self._notes["before"].get(_digest(event.agent, event.session), 0)
         return bool(event.received_ns < latest <= self._now_ns)
 
     def is_repeated_message(self, event: AgentEvent) -> bool:
-        """Whether this very message was noted already. One without an id is the same as another
-        with the same words if a person could not have typed them twice."""
+        """Whether this message was already noted. Without an id, the same words count as a repeat
+        if a person could not have typed them twice."""
         note = self._notes["said"].get(_prompt_digest(event))
         if note is None:
             return False
@@ -80,7 +79,7 @@ class EventDedupe:
         self._keep()
 
     def ended(self, event: AgentEvent) -> None:
-        """The tool call is over: should the same one begin again, it is another."""
+        """The tool call is over; if the same one begins again, it is a new call."""
         if event.kind is EventKind.AFTER_TOOL and self._drop_beginnings(event):
             self._keep()
 
@@ -94,7 +93,7 @@ class EventDedupe:
     def note(self, event: AgentEvent, checkpoint: str | None, *, before: bool) -> None:
         key, use = _key(event), _use(event)
         if before and use is not None:
-            # What an earlier call with this id led to, and its end, say nothing about this one.
+            # An earlier call with this id, and its end, say nothing about this one.
             self._drop_beginnings(event)
             self._notes["events"].pop(_key(event._replace(kind=EventKind.AFTER_TOOL)) or "", None)
         if key is not None:
@@ -118,7 +117,7 @@ class EventDedupe:
 
 
 def _key(event: AgentEvent) -> str | None:
-    """None for an event that nothing tells from the next of its kind."""
+    """None for an event that cannot be distinguished from the next of its kind."""
     identity = event.tool_use_id or ("" if event.tool else event.turn_id)
     if not identity:
         return None
@@ -127,13 +126,13 @@ def _key(event: AgentEvent) -> str | None:
 
 
 def _use(event: AgentEvent) -> str | None:
-    """A tool call, before it and after it; None where nothing tells it from others."""
+    """A key for the tool call, the same before and after it; None without an id."""
     return None if event.tool_use_id is None else _calls(event)[0]
 
 
 def _calls(event: AgentEvent) -> tuple[str, ...]:
-    """The call by its id, if it has one, and as the latest of its session: agents that give no ids,
-    or not with each event, have one running at a time."""
+    """Keys for the call: by its id, if it has one, and as the session's latest. Agents that do not
+    send ids with each event run one call at a time."""
     ids = filter(None, (event.tool_use_id,))
     return tuple(_digest(event.agent, event.session, each) for each in (*ids, ""))
 

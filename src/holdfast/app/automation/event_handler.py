@@ -1,13 +1,13 @@
 """Handles an agent event: save before a change, check after it, roll back a failure.
 
-    known? → in the workspace: tool's end → conversation → lock → delivered before? → session →
-    save, or restore → notices → check of the user's
+    known? → in the workspace: tool's end → conversation → lock → duplicate? → session →
+    save, or restore → notices → the user's check
 
-Notices come with the reply; the interface that answers the agent reports back with `settle`.
+Notices come with the reply; the interface that answers the agent reports delivery with `settle`.
 
-Guarantee: once an event before a change is handled, the state before the change is durable, and
-after a change the state after it, unless the settings turn the trigger off. So whatever a person
-changes after the agent has its answer is not part of the agent's change.
+Guarantee: once an event before a change is handled, the state before the change is durable. After a
+change, so is the state after it, unless the settings turn the trigger off. So changes that a person
+makes after the agent has its answer are not part of the agent's change.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _CONFIDENCE = 1.0
 
 
 class _Action(NamedTuple):
-    """What was done with the lock held, and what is left to save without it."""
+    """The result of the work under the lock, and what is left to save without it."""
 
     reply: Reply
     save_nested: Callable[[], tuple[Notice, ...]] | None = None
@@ -85,13 +85,13 @@ class EventHandler:
 
     @cached_property
     def agents(self) -> AgentProcesses:
-        """Which processes the events came from, for a process that outlives them."""
+        """The agent processes that events came from, for a process that outlives them."""
         from holdfast.app.automation.agent_sessions import AgentProcesses
 
         return AgentProcesses(self._host.processes)
 
     def workspace_for(self, event: AgentEvent) -> OpenedForEvent:
-        """For a process that handles this one event."""
+        """For a process that handles only this event."""
         return OpenedForEvent(self._host, event)
 
     def workspace_of(self, event: AgentEvent, caller_directory: str) -> Path:
@@ -101,32 +101,33 @@ class EventHandler:
         return self._host.has_store(workspace)
 
     def make_store(self, workspace: Path, *, purpose: str) -> tuple[str, ...]:
-        """What there is to report about it."""
+        """Create a store; returns what there is to report about it."""
         with self._host.open_workspace(workspace, create=True, purpose=purpose) as opened:
             return opened.news
 
     def handle_event(self, event: AgentEvent, workspace: EventWorkspace) -> Reply:
-        """Errors are the caller's to report: `failed`."""
+        """The caller reports errors with `failed`."""
         if not event.is_known:
             return Reply()
         reply = workspace.use(event, lambda opened: self.handle_in(opened, event))
         if reply is None:
-            # Nothing to compare with; a notice that waited for an answer goes with this one.
+            # There is no store. Waiting notices go with this reply.
             return self.notices.due(event, Reply(), saved=False)
         return reply
 
     def failed(self, event: AgentEvent, error: BaseException) -> Reply:
-        """No checkpoint could be made: it is logged, and the agent is notified."""
+        """No checkpoint could be made: log it and notify the agent."""
         self.problems.note_problem(event.agent, event, error)
         return self.notices.of_failure(event, error)
 
     def settle(
         self, event: AgentEvent, workspace: EventWorkspace, reply: Reply, *, delivered: bool
     ) -> None:
-        """The agent has the answer, or it does not and the next event has to repeat its notices.
+        """Record whether the agent received the answer. If not, the next event repeats its notices.
 
-        Guarantee: a notice that could not be handed over comes again with the next event. One whose
-        answer went out just before the process was killed is given twice."""
+        Guarantee: an undelivered notice is repeated with the next event. If the process is killed
+        just after sending the answer, the notice is given twice.
+        """
         if reply.claim is not None:
             self._settle_claim(event, workspace, reply.claim, delivered=delivered)
         if reply.notices and delivered:
@@ -141,15 +142,15 @@ class EventHandler:
             purpose = f"holdfast hook {event.agent}"
             with self._host.open_workspace(workspace.path, create=False, purpose=purpose) as opened:
                 settle_claim(opened.engine.vault, claim, delivered=delivered)
-        except Exception as error:  # the agent has its answer, and the claim runs out
+        except Exception as error:  # the agent has its answer, and the claim expires
             self.problems.note_trouble(event, "could not record that the agent was notified", error)
 
     def handle_in(self, opened: OpenWorkspace, event: AgentEvent) -> Reply:
-        """Handle an event in a workspace that is open."""
+        """Handle an event in an open workspace."""
         note_end(opened, event)
         self._conversation.read_transcript(opened, event)
         engine = opened.engine.for_hooks()
-        # An event that saves waits for edits now, before others have to wait for the lock.
+        # An event that saves waits for edits now, before it makes others wait for the lock.
         opened = opened.with_engine(engine.after_waiting() if event.begins else engine)
         with engine.vault.lock.hold():
             first = (
@@ -206,7 +207,7 @@ class EventHandler:
             dedupe.forget_checkpoint(event)
             raise
         outcome = saved.outcome
-        # Only now: the clock must not be older than the save.
+        # Only now, because its time must not be older than the save.
         EventDedupe.of(opened).note(event, outcome.checkpoint.id, before=True)
         note_begin(opened, event, outcome.checkpoint)
         opened.news = (*opened.news, *saved.messages)
@@ -224,7 +225,7 @@ class EventHandler:
     def _at_session_end(
         self, opened: OpenWorkspace, event: AgentEvent, dedupe: EventDedupe
     ) -> Reply:
-        """A turn that a person interrupted has no end of its own: its changes are saved now."""
+        """An interrupted turn has no end event, so its changes are saved now."""
         session = find_session(opened, event)
         try:
             if session is None or session.status is not SessionStatus.ACTIVE:
@@ -273,12 +274,12 @@ class EventHandler:
         return Reply(outcome.checkpoint.id, outcome.deduplicated)
 
     def _with_restores(self, opened: OpenWorkspace, event: AgentEvent, reply: Reply) -> Reply:
-        """With the notices for the agent about restores since its last event."""
+        """Add the agent's notices about restores since its last event."""
         session = find_session(opened, event) if event.carries else None
         if session is None:
             return reply
         if not opened.engine.vault.catalog.restores_since(session.id, limit=1):
-            return reply  # most events: nothing more is loaded or opened
+            return reply  # for most events, nothing more is loaded or opened
         from holdfast.engine.conversation.notices import claim_notices
 
         try:
@@ -311,7 +312,7 @@ def is_trigger_on(opened: OpenWorkspace, event: AgentEvent) -> bool:
     if event.kind is EventKind.AFTER_TOOL and shell:
         return settings.auto_after_shell == "on"
     if event.kind is EventKind.AFTER_TOOL:
-        # An edit that failed has changed nothing, as a rule, and the agent waits for this answer.
+        # A failed edit normally changes nothing, and the agent waits for this answer.
         return event.failure is None and settings.auto_after_edit == "on"
     if event.kind is EventKind.BEFORE_TOOL:
         return (settings.auto_shell if shell else settings.auto_edit) == "on"
@@ -319,14 +320,14 @@ def is_trigger_on(opened: OpenWorkspace, event: AgentEvent) -> bool:
 
 
 def is_checked(opened: OpenWorkspace, event: AgentEvent) -> bool:
-    """Whether the user wants the result of this tool call to be checked."""
+    """Whether the user wants this tool call to be checked."""
     after = event.kind is EventKind.AFTER_TOOL and event.failure is None
     return after and bool(opened.engine.vault.settings.check_command)
 
 
 def _checkpoint_to_check(opened: OpenWorkspace, event: AgentEvent) -> str | None:
-    """The checkpoint before the tool call, if the call changed anything. The event is then noted,
-    so that it is checked once."""
+    """The checkpoint before the tool call, if the call changed anything. The event is noted, so
+    that it is checked once."""
     from holdfast.app.automation.auto_restore import checkpoint_by_intent
 
     session = find_session(opened, event)
@@ -363,8 +364,8 @@ def _report_created_ignored(opened: OpenWorkspace, event: AgentEvent, dedupe: Ev
 
 
 def _with_news(opened: OpenWorkspace, reply: Reply) -> Reply:
-    """With what there is to report about the store, such as one created in place of a lost one,
-    and about settings that cannot be used."""
+    """Add notices about the store, such as one created in place of a lost one, and about invalid
+    settings."""
     news, opened.news = opened.news, ()
     notices = [Notice(f"store:{text}", text, text) for text in news]
     notices += [setting_notice(problem) for problem in opened.setting_problems]

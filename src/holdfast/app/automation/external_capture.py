@@ -4,9 +4,9 @@
     a file that is passed to any other program                     → captured if it is writable
 
 Links in the directories of a path are resolved now. A path that is a link itself is captured
-together with its target, because a tool may change either. So a path is outside when its target is,
-whichever way the agent came to the workspace. Where a path leads through missing directories, the
-first of these is captured. A SQLite database comes with its journals, which are a part of it.
+together with its target, because a tool may change either. So a path is outside if its target is,
+whichever way the agent reached the workspace. If a path leads through missing directories, the
+first of them is captured. A SQLite database is captured with its journals, which are part of it.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _SQLITE = b"SQLite format 3\0"
 
 
 class ExternalCapture:
-    """`named` are the paths as a person in the workspace finds them, each with where it leads;
-    `captured` is all that the checkpoint is to hold for this call, `not_captured` says of which
-    nothing is kept, and why."""
+    """`named` are the paths as seen from the workspace, each with its absolute path. `captured` is
+    everything that the checkpoint will hold for this call. `not_captured` gives the reason for each
+    path that is not."""
 
     def __init__(self, opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None) -> None:
         from holdfast.domain.shell.expansion import findable, join
@@ -48,14 +48,14 @@ class ExternalCapture:
         self.not_captured: dict[str, str] = {}
         self.named = {n: place for n, place in named.items() if self._leads_outside(n, place)}
         for place in () if risk is None else risk.handed:
-            self._take_handed(place)
+            self._add_argument(place)
         self._found |= dict.fromkeys(journal for path in self._found for journal in _journals(path))
         self.captured: list[str] = []
         if risk is not None and risk.uncounted:
             self.not_captured["…"] = "the command names too many paths"
 
     def remember(self) -> None:
-        """Let this checkpoint, and those that follow, hold them; called with the lock held."""
+        """Include them in this checkpoint and all later ones; called with the lock held."""
         vault = self._opened.engine.vault
         if not self.named and not self._found:
             return
@@ -73,7 +73,7 @@ class ExternalCapture:
             self.not_captured |= dict.fromkeys(self.named, error.message)
 
     def messages(self, outcome: SaveOutcome) -> tuple[str, ...]:
-        """The notice for the agent: that something it is about to change will not come back."""
+        """The notice for the agent about changes that cannot be undone."""
         lost = [
             text.removeprefix(OUTSIDE_NOT_KEPT)
             for text in outcome.degraded
@@ -91,7 +91,7 @@ class ExternalCapture:
         return (notice,)
 
     def _leads_outside(self, name: str, place: str) -> bool:
-        """Whether it does; what it leads to is noted."""
+        """Whether the path leads outside; records its targets."""
         from holdfast.domain.external_paths import NotFollowed
 
         try:
@@ -105,9 +105,9 @@ class ExternalCapture:
         self._found |= encoded
         return bool(found)
 
-    def _take_handed(self, place: str) -> None:
-        """A file that a program may change, if it can: a tool's user may write it, or replace it.
-        Files that a package manager installed are handed to programs all the time."""
+    def _add_argument(self, place: str) -> None:
+        """Record an argument file if the tool's user can write or replace it. Files installed by a
+        package manager are arguments all the time, so they are skipped."""
         from holdfast.domain.external_paths import NotFollowed, is_installed
 
         try:
@@ -116,28 +116,28 @@ class ExternalCapture:
                 if writable and not self._is_inside(one) and not is_installed(one):
                     self._found[os.fsencode(one)] = None
         except (NotFollowed, OSError, ValueError):
-            return  # nothing says that it is changed
+            return  # nothing suggests that it changes
 
     def _is_inside(self, place: str) -> bool:
         return f"{place}/".startswith(self._workspace.rstrip("/") + "/")
 
 
 def _by_links(place: str) -> str:
-    """With its links resolved, and what a shell would have to expand left as it is."""
+    """The path with its links resolved; parts that only a shell can expand stay as written."""
     try:
         return os.path.realpath(place) if place.startswith("/") and "\0" not in place else place
-    except ValueError:  # a text that no path can be
+    except ValueError:  # not a possible path
         return place
 
 
 def _real_places(place: str, home: str | None) -> list[str]:
-    """Where a path leads; `NotFollowed` when that is unknown, or when it is the system's."""
+    """The real paths of a place; `NotFollowed` if unknown, or if it is a system path."""
     from holdfast.domain.external_paths import at_home, followed, require_kept
 
     path = followed(place, home)
     literal = at_home(place, home)
     if path != literal and "\0" not in literal and os.path.lexists(literal):
-        path = os.path.normpath(literal)  # a name with a bracket in it
+        path = os.path.normpath(literal)  # a literal name with a bracket
     directory, _, last = path.rpartition("/")
     real = os.path.join(os.path.realpath(directory or "/"), last)
     while not os.path.lexists(os.path.dirname(real)):
@@ -147,14 +147,14 @@ def _real_places(place: str, home: str | None) -> list[str]:
     elif place.rstrip("/").endswith(f"/{last}"):
         places = [real, os.path.realpath(real)]
     else:
-        places = [os.path.realpath(real)]  # a pattern is below it: the link itself stays
+        places = [os.path.realpath(real)]  # a pattern below the link; the link itself stays
     for one in places:
         require_kept(one)
     return places
 
 
 def _journals(path: bytes) -> list[bytes]:
-    """The files beside a SQLite database that are a part of it, there or not."""
+    """The files that belong to a SQLite database, existing or not."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 class Fallback(Protocol):
-    """Where to report when the directory of the stores cannot be written: as a rule on another file
+    """Where to report when the directory of the stores cannot be written. Usually on another file
     system, in directories that only the user can enter."""
 
     def files(self, name: str) -> list[Path]:
-        """Where a file of this name may be, the best first; none of them need exist."""
+        """Where a file of this name may be, the best first; they may not exist."""
 
     def is_private(self, directory: Path) -> bool:
-        """Whether the directory is there, and only the user can enter it."""
+        """Whether the directory exists, and only the user can enter it."""
 
     def require_private(self, directory: Path) -> None:
-        """Create the directory if it is missing; an exception unless only the user can enter it."""
+        """Create the directory if it is missing; raises unless only the user can enter it."""
 
     def complain(self, text: str) -> None:
         """The last resort, when no file can be written. Never raises."""
@@ -51,11 +51,11 @@ class Host(Protocol):
     def fallback(self) -> Fallback: ...
 
     def working_directory(self) -> str:
-        """Where this process runs; empty if that directory is gone."""
+        """The directory of this process; empty if it is gone."""
 
     def workspace_of(self, event: AgentEvent, caller_directory: str) -> Path:
-        """The workspace that an event is about. `caller_directory` is the directory of the hook's
-        process, which relative paths begin at."""
+        """The event's workspace. `caller_directory` is the directory of the hook's process, to
+        which paths are relative."""
 
     def own_project(self, workspace: Path, directory: Path) -> Path | None:
         """The worktree, repository or workspace between the two that is saved separately."""
@@ -63,26 +63,26 @@ class Host(Protocol):
     def has_store(self, workspace: Path) -> bool: ...
 
     def open_workspace(self, workspace: Path, *, create: bool, purpose: str) -> OpenWorkspace:
-        """`NotFound` or `StoreMissing` where there is no store, unless `create` makes one. It is
-        then made in any case, because no user is there to ask."""
+        """`NotFound` or `StoreMissing` if there is no store, unless `create`. Then it is created
+        without asking, because no user is present."""
 
 
 class EventWorkspace(Protocol):
-    """The workspace of one event, as the interface has it: opened for this event in the hook's
-    process, or kept open by the daemon. An interface may refuse an event by an exception of its
-    own, which reaches its caller."""
+    """The workspace of one event, from the interface: opened for this event in the hook's process,
+    or kept open by the daemon. An interface may refuse an event with its own exception, which
+    reaches its caller."""
 
     @property
     def path(self) -> Path: ...
 
     def use(self, event: AgentEvent, work: Callable[[OpenWorkspace], Reply]) -> Reply | None:
-        """Do the work in the workspace. An event that `begins` gets a store if there is none; None
-        for any other event without a store."""
+        """Do the work in the workspace. An event that `begins` creates a missing store; any other
+        event returns None without one."""
 
 
 class OpenedForEvent:
     """An `EventWorkspace` that opens the workspace for one event, in the hook's own process.
-    `allows_daemon`: the settings that were found want a daemon for later events."""
+    `allows_daemon`: the settings allow a daemon for later events."""
 
     def __init__(self, host: Host, event: AgentEvent) -> None:
         self._host = host

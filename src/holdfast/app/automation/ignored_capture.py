@@ -2,18 +2,18 @@
 
     a path of a tool, a redirection, an argument → a file of the workspace? → which rule ignores it?
 
-A file that a tool is about to create counts as well, so that the next checkpoint holds it. Only
-files are captured, never a directory: a command may create one under a name, so that is reported
-once it exists. Files that built-in rules ignore (`node_modules` and the like) count only if the
-tool changes them, because programs in there are called all the time.
+A file that a tool is about to create counts too, so that the next checkpoint has it. Only files are
+captured, never directories. A command may create a directory under the name, so a new file is
+reported once it exists. Files that built-in rules ignore (`node_modules` and the like) count only
+if the tool changes them, because programs in there are called all the time.
 
-Files that a command deletes without naming them (`rm -rf *`, `git clean -fdx`) count as well:
+Files that a command deletes without naming them (`rm -rf *`, `git clean -fdx`) count too:
 
-    directories that the command empties → paths in them that git's rules leave out → their files
+    directories that the command empties → paths in them that git's rules ignore → their files
 
-Files that built-in rules or the user's own rules for Holdfast leave out do not count. Bounded: the
-smallest files come first, and the agent is notified of those that do not fit, of caches that the
-command names, and of git data of repositories below the workspace, which is never captured.
+Files excluded by built-in rules or by the user's own Holdfast rules do not count. Bounded: the
+smallest files come first. The agent is notified of files that do not fit, of caches that the
+command names, and of git data in nested repositories, which is never captured.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class IgnoredCapture:
         self._trouble: tuple[str, ...] = ()
 
     def remember(self) -> None:
-        """Let this checkpoint, and those that follow, hold them; called with the lock held."""
+        """Include them in this checkpoint and all later ones; called with the lock held."""
         vault = self._opened.engine.vault
         if vault.settings.capture_named_ignored != "on":
             return
@@ -85,8 +85,8 @@ class IgnoredCapture:
             self._trouble = (trouble,)
 
     def messages(self, saved: Checkpoint) -> tuple[str, ...]:
-        """The notice for the agent: which of them the checkpoint holds that was made now, and which
-        files the tool is going to make."""
+        """The notice for the agent: which of them this checkpoint has, and which files the tool
+        will create."""
         written = _candidates(self._opened, self._event, None) if self._new else ()
         top = os.fsencode(self._opened.engine.vault.workspace)
         captured = {
@@ -120,7 +120,7 @@ class IgnoredCapture:
 def created_ignored(
     opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None, before: Checkpoint
 ) -> tuple[str, ...]:
-    """The notice after a command: which named files it made. `before` was saved before it."""
+    """The notice after a command: which named files it created. `before` was saved before it."""
     vault = opened.engine.vault
     named = frozenset(vault.files.named_paths())
     if not named or vault.settings.capture_named_ignored != "on":
@@ -143,7 +143,7 @@ def _holds(opened: OpenWorkspace, saved: Checkpoint, path: bytes) -> bool:
 
 
 def _is_captured(opened: OpenWorkspace, path: bytes) -> bool:
-    """Whether the next checkpoint takes in a file that is named."""
+    """Whether the next checkpoint will include a named file."""
     vault = opened.engine.vault
     place = os.path.join(os.fsencode(vault.workspace), path)
     try:
@@ -159,7 +159,7 @@ def _is_captured(opened: OpenWorkspace, path: bytes) -> bool:
 def _candidates(
     opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None
 ) -> dict[bytes, bool]:
-    """Paths of the workspace, and whether the tool changes them."""
+    """Workspace paths, and whether the tool changes them."""
     from holdfast.domain.external_paths import by_home
     from holdfast.domain.shell.expansion import join
 
@@ -178,10 +178,10 @@ def _candidates(
 
 
 def _files(place: str, workspace: str, *, changes: bool) -> Iterable[bytes]:
-    """The files at a place; a link leads to another."""
+    """The file at a place and, for a link, its target."""
     try:
         os.fsencode(place)
-    except ValueError:  # a text that no path can be
+    except ValueError:  # not a possible path
         return
     if not place.startswith("/") or "\0" in place:
         return
@@ -213,7 +213,7 @@ def _notice(new: dict[bytes, str], why: str) -> str:
 
 
 def _not_captured(emptied: EmptiedFiles) -> str:
-    """Of ignored files that this command may delete, and that are too many or too large."""
+    """For ignored files that this command may delete, and that are too many or too large."""
     others = _list(emptied.others) if emptied.others else "more files than were checked"
     unseen = " and files that were not checked" if emptied.others and emptied.more else ""
     return (
@@ -241,9 +241,9 @@ def _list(paths: Iterable[bytes]) -> str:
 
 
 class EmptiedFiles(NamedTuple):
-    """`fitting` are to be captured; `others` did not fit, and there are `more` if not all of the
-    ignored files were looked at. `caches` are directories that built-in rules leave out, and
-    `repositories` those below the workspace whose git data goes too."""
+    """`fitting` will be captured; `others` exceed the limits. `more`: not all ignored files were
+    checked. `caches` are directories that built-in rules ignore. `repositories` are nested ones
+    that lose their git data."""
 
     fitting: tuple[bytes, ...] = ()
     others: tuple[bytes, ...] = ()
@@ -253,7 +253,7 @@ class EmptiedFiles(NamedTuple):
 
 
 def emptied_files(opened: OpenWorkspace, risk: Assessment | None) -> EmptiedFiles:
-    """Called with the lock held."""
+    """The ignored files that a command may delete. Called with the lock held."""
     workspace = str(opened.engine.vault.workspace)
     named = [] if risk is None else list(_trees_inside(opened, risk.emptied))
     caches = {top for top, _ in named if top and is_made_by_tools(top, is_directory=True)}
@@ -286,8 +286,8 @@ def _not_included(opened: OpenWorkspace, directories: list[bytes]) -> Iterator[b
 def _repositories(
     left_out: list[Skipped], trees: list[tuple[bytes, EmptiedTree]]
 ) -> Iterator[bytes]:
-    """Those below the workspace that a command deletes by naming them, or a directory above them.
-    Others stay: `git clean` passes over repositories."""
+    """Nested repositories that a command deletes by name or with a directory above. Others are
+    safe, because `git clean` skips repositories."""
     named = [place for place, tree in trees if place and not tree.patterns]
     for skip in left_out:
         top = parent(skip.path)
@@ -311,8 +311,8 @@ def _fitting(sizes: list[tuple[int, bytes]], *, more: bool) -> EmptiedFiles:
 def _trees_inside(
     opened: OpenWorkspace, trees: tuple[EmptiedTree, ...]
 ) -> Iterator[tuple[bytes, EmptiedTree]]:
-    """Those that are directories of the workspace, each with its path there. One above the
-    workspace takes all of it."""
+    """The trees that are workspace directories, with their workspace path. A tree above the
+    workspace covers all of it."""
     from holdfast.domain.external_paths import NotFollowed, followed
 
     workspace, home = str(opened.engine.vault.workspace), opened.environment.get("HOME")
@@ -321,7 +321,7 @@ def _trees_inside(
             place = followed(tree.place, home)
             if _PATTERN_LETTERS & set(tree.place) and not os.path.lexists(tree.place):
                 place = os.path.realpath(place)
-            else:  # a link itself goes, and what it leads to stays
+            else:  # a link is deleted itself, and its target stays
                 directory, _, name = place.rpartition("/")
                 place = os.path.join(os.path.realpath(directory or "/"), name)
             is_directory = stat.S_ISDIR(os.lstat(place).st_mode)
@@ -357,7 +357,7 @@ def _ignored_files(workspace: bytes, path: bytes) -> Iterator[tuple[int, bytes]]
                 yield status.st_size, one
             elif stat.S_ISLNK(status.st_mode):
                 yield 0, one
-        except OSError:  # gone, or closed to us: it is not captured
+        except OSError:  # gone or unreadable, so it is not captured
             continue
 
 

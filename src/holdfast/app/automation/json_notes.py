@@ -18,7 +18,7 @@ _WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def read_json(path: Path, *, most_bytes: int = 64 << 10) -> Any:
-    """What the file holds; None if it cannot be read."""
+    """The content of the file; None if it cannot be read."""
     try:
         with os.fdopen(os.open(path, _READ), "rb") as file:
             return json.loads(file.read(most_bytes))
@@ -27,7 +27,7 @@ def read_json(path: Path, *, most_bytes: int = 64 << 10) -> Any:
 
 
 def write_json(path: Path, value: object) -> bool:
-    """Replace the file; whether that worked."""
+    """Replace the file; returns whether that worked."""
     new = path.with_name(f".{path.name}.{threading.get_native_id()}.new")
     try:
         with os.fdopen(os.open(new, _WRITE, 0o600), "wb") as file:

@@ -1,4 +1,4 @@
-"""A checkpoint when another branch was merged into the main one (AU-4).
+"""A checkpoint after another branch was merged into the main one (AU-4).
 
     the main branches now, and as last noted → HEAD's has moved by a merge → save → note
 
@@ -28,7 +28,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 @dataclass(frozen=True, slots=True)
 class MergeLook:
-    """What came of a look; `under_way`: a merge will end, and no file may tell when."""
+    """The result of a look. `under_way`: a merge is unfinished, and its end may change no file."""
 
     kept: SaveOutcome | None = None
     under_way: bool = False

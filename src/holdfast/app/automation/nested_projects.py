@@ -1,7 +1,7 @@
 """Worktrees and repositories below the workspace that a tool is about to change are saved too.
 
-    paths that the tool names → projects, workspaces of their own, that it reaches → a checkpoint in
-    each of them, reported once
+    paths that the tool names → separate projects that it reaches → a checkpoint in each, reported
+    once
 
 The workspace leaves such projects out, because each has its own store. A command may reach several
 of them at once, or delete one together with the directory above it. The workspace's own checkpoint
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from holdfast.domain.shell.risk import Assessment
 
 _LONGEST_NS = 20 * 1_000_000_000
-"""An agent gives up on its hook in the end: projects not saved by then are reported."""
+"""An agent eventually gives up on its hook. Projects not saved by then are reported."""
 _SHOWN = 5
 _GIT_FILE_BYTES = 4096
 
@@ -42,14 +42,15 @@ def reached_projects(
     risk: Assessment | None,
     outcome: SaveOutcome,
 ) -> tuple[Path, ...]:
-    """Called once the workspace is saved, because that is how it is known what it leaves out."""
+    """Called after the workspace is saved, because the save reveals which projects it leaves
+    out."""
     workspace = opened.engine.vault.workspace
     changed = list(_changed(opened, event, risk))
     touched = [*changed, *_mentioned(risk)]
     if not touched:
         return ()
     found: dict[Path, None] = {}
-    for project in _left_to_themselves(workspace, outcome):
+    for project in _separate_projects(workspace, outcome):
         if any(_is_within(str(project), place) for place in changed):
             found[project] = None
     for place in touched:
@@ -65,7 +66,7 @@ def reached_projects(
 def save_projects(
     host: Host, event: AgentEvent, projects: tuple[Path, ...], intent: SnapshotIntent, kind: Kind
 ) -> tuple[Notice, ...]:
-    """Save each, without the lock of the workspace around it; what there is to tell."""
+    """Save each project, without the workspace's lock; returns the notices."""
     until_ns = host.clock.monotonic_ns() + _LONGEST_NS
     notices, lost = [], []
     for project in projects:
@@ -100,7 +101,7 @@ def _save(host: Host, project: Path, event: AgentEvent, intent: SnapshotIntent, 
 
 
 def _changed(opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None) -> Iterator[str]:
-    """The places that the tool changes, each without what only a shell can expand."""
+    """The paths that the tool changes, up to the first part that only a shell can expand."""
     from holdfast.domain.external_paths import by_home
     from holdfast.domain.shell.expansion import join
 
@@ -112,18 +113,19 @@ def _changed(opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None) 
 
 
 def _mentioned(risk: Assessment | None) -> Iterator[str]:
-    """What a command that changes something names in another way: `git worktree remove b`."""
+    """Paths that a changing command names in another way: `git worktree remove b`."""
     yield from _real(risk.mentioned if risk is not None and risk.grade else ())
 
 
 def _real(places: Iterable[str]) -> Iterator[str]:
     for place in places:
-        with suppress(OSError, ValueError):  # a text that no path can be
+        with suppress(OSError, ValueError):  # not a possible path
             yield os.path.realpath(place)
 
 
-def _left_to_themselves(workspace: Path, outcome: SaveOutcome) -> Iterator[Path]:
-    """Also worktrees that a rule ignores: the save did not look at them."""
+def _separate_projects(workspace: Path, outcome: SaveOutcome) -> Iterator[Path]:
+    """Projects that are separate workspaces, including ignored worktrees, which the save did not
+    see."""
     for skip in outcome.skipped:
         if skip.reason in (SkipReason.WORKTREE, SkipReason.REPOSITORY):
             yield workspace / os.fsdecode(skip.path)

@@ -1,10 +1,10 @@
-"""Notices about the protection of a session: that it is off, why, and when it is back; what a
-checkpoint lacks. Each is given once for each session and reason.
+"""Notices about a session's protection: that it is off, why, and when it is back; and what a
+checkpoint lacks. Each is given once per session and reason.
 
-    notices of an event → those not given yet → in the answer → noted as given once it is delivered
+    an event's notices → those not given yet → in the answer → noted as given once delivered
 
-Given notices are noted beside the stores or, since that directory may be the one that cannot be
-written, in the fallback directory. If no file can be written, the notice comes with each user
+Given notices are recorded beside the stores or, because that directory may be the one that cannot
+be written, in the fallback directory. If no file can be written, the notice comes with each user
 message: too often is better than never. If no model reads an event's answer, its notices wait for
 the next event. Nothing here raises.
 """
@@ -40,20 +40,21 @@ _MOST_TEXT = 1_000
 _BACK = "back"
 
 State: TypeAlias = dict[str, dict[str, Any]]
-"""By session: whether protection is off, the codes given, the notices that wait, and since when."""
+"""By session: whether protection is off, the codes given, the waiting notices, and the time."""
 _WORDS = {"edit": "edits", "shell": "commands"}
-# Each reason is reported once in a session, so a later file would be missed in silence.
+# Each reason is reported once in a session, so later files are not reported.
 _MORE = " Later files like this are not reported here. To list them: holdfast status --skipped"
 
 
 class SessionNotices:
-    """Those of all sessions of one user."""
+    """The notices of all sessions of one user."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
 
     def of_failure(self, event: AgentEvent, error: BaseException) -> Reply:
-        """No checkpoint was made for this event: the answer, with a notice unless it was given."""
+        """The answer to an event without a checkpoint, with a notice unless it was already
+        given."""
         message = str(getattr(error, "message", None) or str(error) or type(error).__name__)
         hint = getattr(error, "hint", None)
         message = message[:_MOST_TEXT].rstrip(".")
@@ -67,13 +68,13 @@ class SessionNotices:
         return self.due(event, Reply(notices=(notice,)), saved=False)
 
     def due(self, event: AgentEvent, reply: Reply, *, saved: bool) -> Reply:
-        """The answer with those of its notices that are to be given now, and those that waited for
-        an answer that a model reads. `saved`: the event led to a checkpoint."""
+        """The answer with its notices that are due now, and those that waited for an answer that a
+        model reads. `saved`: the event made a checkpoint."""
         places = self._places()
         if not reply.notices:
             places = [place for place in places if place.exists()]
         if not places:
-            return reply  # most events: no notice now, and none before
+            return reply  # for most events: no notice now, and none before
         state = _read(places)
         mine = state.setdefault(_key(event), {"off": False, "told": [], "waiting": [], "at": 0})
         before = json.dumps(mine)
@@ -113,14 +114,14 @@ class SessionNotices:
         self._write(places, state)
 
     def _places(self) -> list[Path]:
-        """Where they may be noted, the best first."""
+        """Where they may be recorded, the best first."""
         places = []
         with contextlib.suppress(Exception):
             places.append(self._host.home / NAME)
         return [*places, *self._host.fallback.files(NAME)]
 
     def _write(self, places: Sequence[Path], state: State) -> bool:
-        """In one place only; whether that worked."""
+        """Write to one place only; returns whether that worked."""
         newest = sorted(state.items(), key=lambda item: item[1].get("at", 0))[-_MOST_SESSIONS:]
         done = False
         for place in places:
@@ -152,7 +153,7 @@ def _key(event: AgentEvent) -> str:
 
 
 def _read(places: Sequence[Path]) -> State:
-    """The newest file: an older one may be in a directory that has become read-only."""
+    """The newest file, because an older one may be in a directory that has become read-only."""
     found: list[tuple[int, State]] = []
     for place in places:
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -173,7 +174,7 @@ def _checked(one: dict[str, Any]) -> dict[str, Any]:
 
 
 def trigger_off_notice(trigger: str) -> Notice:
-    """The user's own setting; an agent that does not know would promise too much."""
+    """For a trigger that the user turned off; otherwise the agent would promise too much."""
     what = (
         f"no checkpoint is made before {_WORDS[trigger]}, because the setting auto_{trigger} is off"
     )
@@ -186,7 +187,7 @@ def trigger_off_notice(trigger: str) -> Notice:
 
 
 def setting_notice(problem: SettingProblem) -> Notice:
-    """A setting with a mistake in it; everything else goes on."""
+    """For an invalid setting; everything else continues."""
     said = f"Holdfast: {problem.finding}. The other settings apply, and checkpoints are made"
     way = f"To fix it: {problem.cure}"
     return Notice(f"setting:{problem.finding}", f"{said}. Tell the user. {way}", f"{said}. {way}")
@@ -211,7 +212,8 @@ def skip_notices(outcome: SaveOutcome) -> tuple[Notice, ...]:
 def too_large_notices(
     vault: Vault, session: Session, skipped: Sequence[Skipped]
 ) -> tuple[Notice, ...]:
-    """Of files that grew above the limit in this session; the user's own large files are older."""
+    """For files that exceeded the limit during this session; the user's own large files are
+    older."""
     large = [skip for skip in skipped if skip.reason is SkipReason.TOO_LARGE]
     if not large:
         return ()
@@ -251,13 +253,13 @@ def _too_large_at_first(vault: Vault, session: Session) -> frozenset[bytes]:
         return frozenset()
     try:
         report = read_report(vault, first)
-    except HoldfastError:  # then an older one is reported as well
+    except HoldfastError:  # then older ones are reported too
         return frozenset()
     return frozenset(skip.path for skip in report if skip.reason is SkipReason.TOO_LARGE)
 
 
 def _suggested_limit(size_bytes: int) -> str:
-    """Room for the file to grow, in whole megabytes as the setting takes them."""
+    """Room for the file to grow, in whole megabytes as the setting expects."""
     return f"{max(1, -(-2 * size_bytes // 1_000_000))}MB"
 
 

@@ -4,8 +4,8 @@
 
 On a full disk or a read-only home, the log next to the stores often cannot be written either.
 
-One JSON object a line, appended in one write. The files are private, and bounded: a full one is
-renamed to `….1`, which replaces the one before. Nothing here raises.
+One JSON object per line, appended in one write. The files are private and bounded: a full one is
+renamed to `….1`, replacing the previous one. Nothing here raises.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One event that was not handled, and why. `saved`: the state is safe, and something beside it
-    failed, such as the record of the conversation."""
+    """One event that was not handled, and why. `saved`: the state was saved, but something else
+    failed, such as recording the conversation."""
 
     at: datetime
     agent: str
@@ -59,14 +59,14 @@ class ProblemLog:
         self._note(agent, event, _code(error), _message(error), saved=False)
 
     def note_trouble(self, event: AgentEvent, what: str, error: BaseException) -> None:
-        """The state was saved, and something beside it failed. A failure that repeats with each
-        event of a session is logged once an hour, so that it does not push everything else out."""
+        """The state was saved, but something else failed. A failure that repeats with each event of
+        a session is logged once an hour, so that it does not displace other entries."""
         code, message = _code(error), f"{what}: {_message(error)}"
         if not self._is_known(code, message, event.session):
             self._note(event.agent, event, code, message, saved=True)
 
     def note_missed(self, workspace: Path, session: str, error: BaseException) -> None:
-        """An automatic checkpoint in the background failed; once an hour, too."""
+        """An automatic checkpoint in the background failed; also logged once an hour."""
         code, message = _code(error), _message(error)
         if not self._is_known(code, message, session):
             entry = {"session": session, "workspace": _real(str(workspace))}
@@ -74,7 +74,7 @@ class ProblemLog:
             self._write(entry | {"cwd": entry["workspace"]}, code, message, saved=False)
 
     def problems_of(self, workspace: Path, since: datetime) -> list[Problem]:
-        """What was noted about a workspace since then, oldest first."""
+        """A workspace's problems since then, oldest first."""
         root = _real(str(workspace))
         found = [
             problem
@@ -85,7 +85,7 @@ class ProblemLog:
         return sorted(found, key=lambda problem: problem.at)
 
     def files(self) -> list[Path]:
-        """The logs that exist: as a rule one, beside the stores."""
+        """The existing logs; usually one, beside the stores."""
         places = (self._host.home / NAME, *self._host.fallback.files(NAME))
         return [place for place in places if place.is_file()]
 
@@ -109,7 +109,7 @@ class ProblemLog:
             "tool": event.tool if event else "",
             "session": event.session if event else "",
             "workspace": _real((event.project or event.cwd or "") if event else ""),
-            # Of an unreadable event, where the hook runs is all there is to know.
+            # For an unreadable event, the hook's directory is all that is known.
             "cwd": _real((event.cwd if event else None) or self._host.working_directory()),
         }
         self._write(entry, code, message, saved=saved)
@@ -122,7 +122,7 @@ class ProblemLog:
         try:
             _append(self._host.home / NAME, line.encode())
             return
-        except Exception as failed:  # whatever it is, the agent goes on
+        except Exception as failed:  # the agent must continue
             failures = [str(failed)]
         fallback = self._host.fallback
         for path in fallback.files(NAME):
@@ -159,7 +159,7 @@ def _message(error: BaseException) -> str:
 
 
 def _real(path: str) -> str:
-    """The path that the workspace goes by, whatever links the agent came along."""
+    """The workspace's real path, whichever links the agent used."""
     try:
         return os.path.realpath(path) if path else ""
     except (OSError, ValueError):
@@ -167,7 +167,7 @@ def _real(path: str) -> str:
 
 
 def _append(path: Path, data: bytes) -> None:
-    """The whole line, or OSError."""
+    """Append the whole line, or raise `OSError`."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     fd = os.open(path, _APPEND, 0o600)
     try:
@@ -178,7 +178,7 @@ def _append(path: Path, data: bytes) -> None:
             fd = os.open(path, _APPEND, 0o600)
             size = 0
         if size and os.pread(fd, 1, size - 1) != b"\n":
-            data = b"\n" + data  # the line before was cut off by a full disk
+            data = b"\n" + data  # the previous line was truncated by a full disk
         if os.write(fd, data) != len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
     finally:
@@ -186,7 +186,7 @@ def _append(path: Path, data: bytes) -> None:
 
 
 def _parse(line: bytes) -> Problem | None:
-    """None for a line that was cut off."""
+    """None for a truncated line."""
     try:
         fields = json.loads(line)
         at = datetime.fromisoformat(fields.pop("at"))

@@ -1,7 +1,7 @@
 """Edits reported by agent hooks, recorded with their diff like guarded edits.
 
-    after an edit tool: its files now, against the checkpoint made before the call → one row of the
-    story, with the place in the conversation
+    after an edit tool: its files now, against the checkpoint made before the call → one story row,
+    with its position in the conversation
 
 Edits that cannot be recorded (no checkpoint before the call, files outside the workspace, no space)
 are skipped.
@@ -34,7 +34,7 @@ _LONGEST_REASON = 200
 def record_edit(
     opened: OpenWorkspace, event: AgentEvent, session: Session, dedupe: EventDedupe
 ) -> None:
-    """Called with the lock held, after an edit tool that succeeded. Once for each event."""
+    """Called with the lock held, after an edit tool that succeeded. Once per event."""
     vault = opened.engine.vault
     before = vault.catalog.checkpoint(session.id, dedupe.checkpoint_before(event))
     paths = _paths(vault, event) if before is not None else ()
@@ -61,7 +61,7 @@ def record_edit(
             diff=diff,
         )
     except (HoldfastError, OSError):
-        return  # the checkpoints have it; only the timeline does not
+        return  # checkpoints have the edit; only the timeline lacks it
     dedupe.note(event, before.id, before=False)
 
 
@@ -74,5 +74,5 @@ def _paths(vault: Vault, event: AgentEvent) -> tuple[bytes, ...]:
             real = os.path.join(os.path.realpath(directory), name)
             found |= dict.fromkeys(edited_paths(vault, [real]))
         except (UsageError, ValueError, OSError):
-            continue  # outside the workspace, or a text that no path can be
+            continue  # outside the workspace, or not a possible path
     return tuple(found)

@@ -1,6 +1,6 @@
 """Agents' tool calls: the checkpoint before each one, and which of them are running.
 
-    risk of the command → files it names outside the workspace, or among ignored ones → save →
+    the command's risk → files it names outside the workspace, or among ignored ones → save →
     projects below the workspace that it reaches
 
 Guarantee: when `save_before_tool` returns, the state of the workspace before the call is durable.
@@ -43,8 +43,8 @@ _ENDS_ALL = (EventKind.MESSAGE, EventKind.TURN_END, EventKind.SESSION_END)
 
 
 class ToolCheckpoint(NamedTuple):
-    """`messages` tell the agent which named files the checkpoint holds or lacks. `save_nested` has
-    to be called without the lock; None where the call reaches no project below."""
+    """`messages` tell the agent which named files the checkpoint has or lacks. Call `save_nested`
+    without the lock; None if the call reaches no nested project."""
 
     outcome: SaveOutcome
     messages: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ def save_before_tool(
 
 
 def intent_after_tool(opened: OpenWorkspace, event: AgentEvent) -> SnapshotIntent:
-    """With the call: the checkpoint that it began at may have been made for an earlier one."""
+    """Names the call, because its first checkpoint may have been made for an earlier one."""
     description = tool_description("After", event.tool, _subject(opened, event, None))
     return make_intent(description, tool_calls=[_call(event, event.paths)], confidence=1.0)
 
@@ -103,7 +103,7 @@ def command_risk(opened: OpenWorkspace, event: AgentEvent) -> Assessment | None:
 
 
 def _subject(opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None) -> str:
-    """What the headline is about: of several commands the one that may destroy most."""
+    """The subject of the headline: of several commands, the one that may destroy most."""
     if risk is not None and risk.grade and risk.gravest:
         return risk.gravest
     return event.command or ", ".join(_shown(opened, path) for path in event.paths)
@@ -135,27 +135,27 @@ def _call(event: AgentEvent, paths: Sequence[str]) -> dict[str, Any]:
 
 
 def _shown(opened: OpenWorkspace, path: str) -> str:
-    """A path of the workspace as people know it, whichever way the agent came there."""
+    """A workspace path as people know it, whichever links the agent used."""
     directory, _, name = path.rpartition("/")
     try:
         real = f"{os.path.realpath(directory)}/{name}" if directory.startswith("/") else path
-    except ValueError:  # a text that no path can be
+    except ValueError:  # not a possible path
         return path
     shown = real.removeprefix(f"{opened.engine.vault.workspace}/")
     return path if shown == real else shown
 
 
 def _shell_disk(home: str | None) -> Disk:
-    """The disk as the risk rules for shell commands ask about it; `~` means the directory `home`.
-    Bounded: a pattern with many parts, or with more matches than a command can have words, is not
-    looked up. Neither is `DIRECTORY/*`: the directory is used for it."""
+    """The disk for the shell risk rules; `~` means the directory `home`. Bounded: a pattern with
+    many parts, or with more matches than a command can have words, is not looked up. Neither is
+    `DIRECTORY/*`: the directory is used instead."""
     from holdfast.domain.external_paths import at_home
     from holdfast.domain.shell.risk import Disk
 
     def exists(place: str) -> bool:
         try:
             return os.path.lexists(at_home(place, home))
-        except ValueError:  # a text that no path can be
+        except ValueError:  # not a possible path
             return False
 
     def is_file(place: str) -> bool:
@@ -184,7 +184,7 @@ def _matches(path: str) -> Sequence[str]:
 
 
 def note_begin(opened: OpenWorkspace, event: AgentEvent, saved: Checkpoint) -> None:
-    """The tool runs once this event is answered; `saved` holds what there was before it."""
+    """The tool runs once this event is answered; `saved` has the state before it."""
     if event.kind is EventKind.BEFORE_TOOL:
         edits = event.tool_kind in EDIT_TOOLS and event.paths
         opened.engine.vault.tool_log.begin(
@@ -209,8 +209,8 @@ def note_begin(opened: OpenWorkspace, event: AgentEvent, saved: Checkpoint) -> N
 
 
 def _names(event: AgentEvent) -> list[bytes]:
-    """Of the files that can be there, half a character is in no name; and of what links lead to,
-    because that is what an edit writes."""
+    """The files that an edit names, and the targets of links, because an edit writes those. Names
+    with lone surrogates cannot exist."""
     names = []
     for path in event.paths:
         with contextlib.suppress(UnicodeEncodeError):
@@ -221,7 +221,7 @@ def _names(event: AgentEvent) -> list[bytes]:
 
 
 def note_end(opened: OpenWorkspace, event: AgentEvent) -> None:
-    """That of the tool which the event comes after; a turn that begins or ends has none left."""
+    """End the tool that the event follows; when a turn begins or ends, end all of them."""
     now_ns = opened.engine.vault.clock.now_ns()
     if event.kind is EventKind.AFTER_TOOL:
         _tools(opened).end(_key(event))
@@ -232,7 +232,7 @@ def note_end(opened: OpenWorkspace, event: AgentEvent) -> None:
 
 
 def note_unchanged(opened: OpenWorkspace, saved: Checkpoint) -> None:
-    """A call has changed nothing since `saved`: what changes from now on is not its doing."""
+    """The call changed nothing since `saved`, so later changes are not its own."""
     now_ns = opened.engine.vault.clock.now_ns()
     opened.engine.vault.tool_log.unchanged(saved.id, now_ns)
 

@@ -57,8 +57,8 @@ def trigger_rules(settings: Settings) -> TriggerRules:
 
 
 class WatchedWorkspace:
-    """One workspace, kept open; safe to use from several threads. `session` is where automatic
-    checkpoints go; without one there are none."""
+    """One workspace, kept open; thread-safe. Automatic checkpoints go to `session`; without one
+    there are none."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class WatchedWorkspace:
         listener: Callable[[], None] | None = None,
         rules: TriggerRules | None = None,
     ) -> None:
-        """`opened` is closed with this; `rules` win over the settings."""
+        """`opened` is closed with this; `rules` override the settings."""
         self._lock = threading.RLock()
         self.session: SessionId | None = None
         self.opened = self._for_caller = opened
@@ -88,7 +88,7 @@ class WatchedWorkspace:
         self._looked_at = self._tool_until_ns = 0
         local = datetime.fromtimestamp(self._clock.now_ns() / 1e9).astimezone()
         end = self.rules.end_of_day
-        # Opened in the evening: that day's end is past.
+        # If opened in the evening, that day's end is already past.
         self._ended_day = day_of(local) if end is not None and local.time() >= end else None
 
     def is_current(self) -> bool:
@@ -98,7 +98,7 @@ class WatchedWorkspace:
         return self.opened.is_current()
 
     def save(self, session: SessionId, intent: SnapshotIntent, *, kind: Kind) -> SaveOutcome:
-        # Others wait for this workspace meanwhile, the hook that tells of a tool's end among them.
+        # Meanwhile, others wait for this workspace, such as the hook that reports a tool's end.
         with self._lock:
             outcome = self._for_caller.engine.for_hooks().save(session, intent, kind=kind)
             self._interval_ns = self.last_used_ns = self._clock.monotonic_ns()
@@ -108,8 +108,8 @@ class WatchedWorkspace:
     @contextmanager
     def use_for_event(self, environment: Mapping[str, str]) -> Iterator[OpenWorkspace]:
         """For a hook event of a program with this environment; it counts as a save. Automatic
-        checkpoints see the environment of the last caller, too. They write no marker: nothing says
-        then that the workspace is not being deleted."""
+        checkpoints use the environment of the last caller. They write no marker, because the
+        workspace may be in the middle of being deleted."""
         self.opened.restore_marker()
         with self._lock:
             store, settings = self.opened.store, self.opened.engine.vault.settings
@@ -123,9 +123,9 @@ class WatchedWorkspace:
                 self._looked_at = 0
 
     def note_event(self, event: AgentEvent) -> SessionId | None:
-        """An agent's event was handled here. The session, if the agent is at work in it from now
-        on: automatic checkpoints go there. A tool has checkpoints of its own before and after, so
-        until it ends its changes are no reason for another."""
+        """An agent's event was handled here. Returns the session if the agent is now working in it;
+        automatic checkpoints then go there. A tool has its own checkpoints before and after, so its
+        changes cause no others until it ends."""
         runs = event.kind is EventKind.BEFORE_TOOL
         self._tool_until_ns = self._clock.monotonic_ns() + LONGEST_CALL_NS if runs else 0
         session = find_session(self.opened, event)
@@ -133,11 +133,11 @@ class WatchedWorkspace:
             self.session = session.id
             return session.id
         if event.kind is EventKind.SESSION_END and session and session.id == self.session:
-            self.session = None  # else another agent is still at work here
+            self.session = None  # otherwise another agent is still working here
         return None
 
     def end_sessions(self, sessions: Sequence[SessionId]) -> None:
-        """Those that are still active; `Busy` when another process is at work."""
+        """End those that are still active; `Busy` if another process is writing."""
         vault = self.opened.engine.vault
         with vault.lock.hold(wait=False):
             for name in sessions:
@@ -156,7 +156,7 @@ class WatchedWorkspace:
         return self.watch.status()
 
     def wait_ns(self, local: datetime) -> int | None:
-        """How long no trigger can call for a checkpoint, if nothing happens."""
+        """How long until a trigger can become due without further changes."""
         if self.session is None:
             return None
         now = self._situation(local)
@@ -168,7 +168,7 @@ class WatchedWorkspace:
         return wait if self.rules.end_of_day is None else min(wait, _LONGEST_WAIT_NS)
 
     def consider(self, local: datetime) -> SaveOutcome | None:
-        """Make the checkpoint that is due, if one is and there is enough to keep."""
+        """Make the checkpoint that is due, if there are enough changes."""
         with self._lock:
             now = self._situation(local)
             if self.session is None or now.now_ns < self._tool_until_ns:
@@ -190,16 +190,17 @@ class WatchedWorkspace:
             return self._save_if_changed(self.session, kind)
 
     def look(self) -> Scan | None:
-        """Scan the current workspace, storing nothing. None if in doubt: every file must then
-        be scanned, which a client can do itself."""
+        """Scan the current workspace, storing nothing. None if in doubt: a full scan is needed
+        then, which a client can do itself."""
         with self._lock:
             return None if self.watch.status().doubt else self.opened.engine.scan()
 
     def begin(self, session: SessionId) -> SaveOutcome | None:
-        """From now on automatic checkpoints go to this session; what it lacks is kept at once."""
+        """From now on, automatic checkpoints go to this session; unsaved changes are saved
+        immediately."""
         with self._lock:
             self.session = session
-            self._for_caller.engine.recover(required=False)  # refused where no save is possible
+            self._for_caller.engine.recover(required=False)  # raises if no save is possible
             if self._last(session, Kind.INITIAL) is None:
                 made = self.save(session, make_intent("Start of the watch"), kind=Kind.INITIAL)
                 return self.keep_merge(session) or made
@@ -210,23 +211,23 @@ class WatchedWorkspace:
             return self._last(session, Kind.INITIAL) is not None
 
     def attach(self, session: SessionId) -> None:
-        """From now on automatic checkpoints go to this session; nothing is saved yet, except a
+        """From now on, automatic checkpoints go to this session; nothing is saved yet, except a
         merge."""
         with self._lock:
             self.session = session
-            self._for_caller.engine.recover(required=False)  # refused where no save is possible
+            self._for_caller.engine.recover(required=False)  # raises if no save is possible
             self._for_caller.engine.scan()
             self.keep_merge(session)
 
     def finish(self) -> SaveOutcome | None:
-        """Keep what has changed since the last checkpoint, as when an interval is over."""
+        """Save the changes since the last checkpoint, as at the end of an interval."""
         with self._lock:
             if self.session is None or not self.rules.interval_ns:
                 return None
             return self._save_if_changed(self.session, Kind.INTERVAL)
 
     def keep_merge(self, session: SessionId) -> SaveOutcome | None:
-        """Make a checkpoint if a branch was merged into the main one; note its position."""
+        """Make a checkpoint if a branch was merged into the main one, and note its position."""
         with self._lock:
             now_ns = self._branch_looked_ns = self._clock.monotonic_ns()
             look = merges.keep_merge(self._for_caller, session)
@@ -265,7 +266,7 @@ class WatchedWorkspace:
         looked_at = self._looked_at
         silent = status.off or (touched == 0 if status.unproven else status.overflows > 0)
         if status.doubt is not None and silent:
-            # No changes are reported, or not all: every so often something may have happened.
+            # Not all changes are reported, so assume regularly that something may have happened.
             touched = max(touched, self.rules.files, 1)
             looked_at = 0
             first_ns = last_ns = self._looked_ns + _LOOK_UNWATCHED_EVERY_NS - SECOND_NS
@@ -284,7 +285,7 @@ class WatchedWorkspace:
         )
 
     def rest(self) -> None:
-        """Keep no memory for files of the store, until it is used again."""
+        """Release memory for store files until the next use."""
         with self._lock:
             self.opened.store.forget_pages()
 

@@ -26,15 +26,15 @@ from holdfast.domain.trees.tree import Tree, decode_tree
 
 DEEPEST_TREE = 1_000
 MOST_ENTRIES = 50_000_000
-"""Shared directories make a small bundle that unfolds without end; no workspace has so many."""
+"""A small bundle can expand without end through shared directories. No workspace has this many."""
 
 MOST_PIECES = 50_000_000
-"""Of all large files together, several TB of them: a list of the same piece packs well, and takes
-its time piece by piece."""
+"""The total for all large files, several TB. A list that repeats one chunk compresses well but
+takes long to check."""
 
 
 class Role(IntEnum):
-    """What an object is for; the same bytes may be there once for each."""
+    """What an object is for. The same bytes may occur once per role."""
 
     BLOB = 1
     PIECES = 2
@@ -44,11 +44,11 @@ class Role(IntEnum):
 
 
 class Inventory:
-    """Takes objects one by one; `ValueError` says what does not fit."""
+    """Checks objects one by one. `ValueError` says what does not fit."""
 
     def __init__(self) -> None:
-        # Role and digest → its position, then what others may claim about it: its size, or the
-        # totals of a tree.
+        # Role and digest → the object's position, then the facts that others may claim about it:
+        # its size, or a tree's totals.
         self._facts: dict[bytes, tuple[int, ...]] = {}
         self._unused: set[bytes] = set()
         self._own_data: set[Digest] = set()
@@ -62,7 +62,7 @@ class Inventory:
         return (Digest(key[-DIGEST_BYTES:]) for key in self._facts)
 
     def place_of(self, role: Role, digest: Digest) -> int | None:
-        """The position of a received object; None when it has not."""
+        """The position of a received object, or None."""
         facts = self._facts.get(_key(role, digest))
         return None if facts is None else facts[0]
 
@@ -88,7 +88,7 @@ class Inventory:
     def require_checkpoint(
         self, tree: Digest, report: Digest | None, components: Digest | None = None
     ) -> None:
-        """All have come, and the tree can be the root of a workspace."""
+        """Check that all objects were received and that the tree can be a workspace root."""
         self._named(Role.TREE, tree, "the directory of a checkpoint")
         if tree in self._own_data:
             raise ValueError(f"it would write {to_text(MARKER_DIRECTORY)}, which is Holdfast's own")
@@ -169,7 +169,7 @@ class Inventory:
 
 
 def judge_report(data: bytes) -> None:
-    """A list of paths that were left out, each with a known reason; `.git` may be among them."""
+    """Check a list of omitted paths, each with a known reason. `.git` may be among them."""
     try:
         rows = json.loads(data)
     except RecursionError:

@@ -34,10 +34,10 @@ _LONGEST_TEXT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The first thing in a bundle: whose it is and how much follows.
+    """The bundle header: its source and how much follows.
 
-    `latest` is the default checkpoint to go back to; `content_bytes` the size of all objects
-    together before compression.
+    `latest` is the checkpoint to restore by default. `content_bytes` is the size of all objects
+    before compression.
     """
 
     workspace_id: str

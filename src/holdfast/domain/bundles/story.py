@@ -25,20 +25,20 @@ from holdfast.domain.sessions import Round, RoundStatus
 from holdfast.domain.story import MOST_CHARACTERS, Annotation, Message, Role
 
 BATCH_CHARACTERS = 1_000_000
-"""Of texts in one object, unless a single message has more."""
+"""The most text in one object, unless a single message has more."""
 
 
 @dataclass(frozen=True, slots=True)
 class BundledStory:
-    """A part of it. `sequence` of annotations and the operations that rolled messages back mean
-    nothing in another store: of the latter, only that there was one (0) is kept."""
+    """A part of a story. Annotation `sequence` and the operations that rolled messages back mean
+    nothing in another store. Only the fact of a rollback is kept, as 0."""
 
     messages: tuple[Message, ...] = ()
     annotations: tuple[Annotation, ...] = ()
 
 
 def encode_story(messages: Iterable[Message], annotations: Iterable[Annotation]) -> Iterator[bytes]:
-    """All of it, in parts of a bounded size."""
+    """The whole story, in parts of bounded size."""
     batch: dict[str, list[Any]] = {"messages": [], "annotations": []}
     size = 0
     for key, row in _rows(messages, annotations):
@@ -145,13 +145,14 @@ def _list(value: Any) -> Sequence[Any]:
 
 _MOST_ROUNDS = 5_000
 _MOST_CHARACTERS = 500_000
-"""Of all messages of a session: with both, its object fits into a bundle. The newest are kept."""
+"""The total of a session's round messages. With both limits, its object fits into a bundle. The
+newest are kept."""
 
 
 def exportable_rounds(
     rounds: Sequence[Round], chosen: Container[CheckpointId]
 ) -> tuple[Round, ...]:
-    """Ended rounds, oldest first, without what is about checkpoints that stay behind."""
+    """Ended rounds, oldest first, without references to checkpoints that are not exported."""
     left = _MOST_CHARACTERS
     found: list[Round] = []
     for one in reversed([one for one in rounds if one.status is not RoundStatus.ACTIVE]):
@@ -173,7 +174,7 @@ def exportable_rounds(
 def with_new_ids(
     rounds: Sequence[Round], ids: Mapping[CheckpointId, CheckpointId]
 ) -> tuple[Round, ...]:
-    """The same under the ids that checkpoints get in another store."""
+    """The same rounds with the ids that checkpoints get in another store."""
     return tuple(
         replace(
             one,
@@ -199,7 +200,7 @@ def encode_rounds(rounds: Sequence[Round]) -> list[dict[str, Any]]:
 
 
 def decode_rounds(fields: Mapping[str, Any]) -> tuple[Round, ...]:
-    """Of a session's object."""
+    """The rounds in a session's JSON object."""
     rows = fields.get("rounds", [])
     if not isinstance(rows, list):
         raise ValueError("expected rounds")

@@ -6,8 +6,8 @@ A hunk's name depends on its place in the old text and on its lines. So it stays
 parts of the new text change, and disappears when the hunk itself changes.
 
 Guarantee: `revert_hunks` gives the new text byte for byte, with the chosen hunks as in the old one,
-or raises; it holds one hunk and one piece of the text at a time.
-Not guaranteed: that the result ever existed before; hunks may depend on each other.
+or raises. It holds one hunk and one piece of the text at a time.
+Not guaranteed: that the result ever existed before. Hunks may depend on each other.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from holdfast.domain.trees.objects import digest_of
 from holdfast.values.classes import dataclass
 
 DEFAULT_CONTEXT = 3
-# Chosen beside hunks: the file's mode.
+# The name for choosing the file's mode.
 MODE = "mode"
 _NAME_DIGITS = 12
 _HEX = frozenset("0123456789abcdef")
@@ -37,8 +37,8 @@ class NumberedHunk:
 
 @dataclass(frozen=True, slots=True)
 class HunkChoice:
-    """Hunks by name, as they come with this many lines of context. Where several files are chosen
-    from, a name says which of them it is of: two files can have the same hunk."""
+    """Hunks by name, for a diff with this many lines of context. With several files, names carry a
+    file prefix, because two files can have the same hunk."""
 
     names: frozenset[str]
     context: int = DEFAULT_CONTEXT
@@ -48,7 +48,7 @@ class HunkChoice:
         return sum(not name.endswith(MODE) for name in self.names)
 
     def of(self, path: bytes, paths: Sequence[bytes]) -> frozenset[str]:
-        """The names of the hunks that are chosen of one of these files; none: the whole of it."""
+        """The chosen hunk names of one of these files; empty means the whole file."""
         if len(paths) == 1:
             return self.names
         own = name_in(path, "")
@@ -56,18 +56,18 @@ class HunkChoice:
 
 
 def name_in(path: bytes, name: str) -> str:
-    """The name of a hunk where several files are chosen from."""
+    """A hunk's name with its file prefix, for a choice from several files."""
     return f"{digest_of(path).hex()[:_NAME_DIGITS]}:{name}"
 
 
 def splits(hunk: Hunk) -> bool:
-    """Whether unchanged lines separate its changes, so that each can be chosen alone."""
+    """Whether unchanged lines separate its changes, so that each can be chosen on its own."""
     changes = "".join(line.kind for line in hunk.lines).strip()
     return " " in changes
 
 
 def parts_of(hunk: Hunk, without_context: Iterable[NumberedHunk]) -> list[NumberedHunk]:
-    """The hunks inside this one, of the same difference without lines of context."""
+    """The hunks inside this one, from the same diff without context lines."""
     old, new = _ranges(hunk)
     return [part for part in without_context if _is_inside(_ranges(part.hunk), (old, new))]
 
@@ -78,7 +78,7 @@ def _is_inside(part: tuple[range, range], whole: tuple[range, range]) -> bool:
 
 
 def _ranges(hunk: Hunk) -> tuple[range, range]:
-    """Its lines on either side, counted from 0."""
+    """The hunk's line ranges on both sides, counted from 0."""
     sides = ((hunk.old_start, hunk.old_count), (hunk.new_start, hunk.new_count))
     old, new = (range(start - bool(count), start - bool(count) + count) for start, count in sides)
     return old, new
@@ -96,7 +96,7 @@ def hunk_name(hunk: Hunk) -> str:
 
 
 def hunk_key(text: str) -> int | str:
-    """A number or a name as the user wrote it; `UsageError` for anything else."""
+    """Parse a hunk number or name as the user wrote it; `UsageError` for anything else."""
     if text.isascii() and text.isdigit() and len(text) < _NAME_DIGITS and int(text) > 0:
         return int(text)
     if len(text) == _NAME_DIGITS and _HEX.issuperset(text):
@@ -107,7 +107,7 @@ def hunk_key(text: str) -> int | str:
 
 
 def revert_hunks(new: Iterable[bytes], hunks: Iterable[Hunk]) -> Iterator[bytes]:
-    """A new text, which comes in pieces, with these hunks, in order, as the old one has them."""
+    """The new text, given in pieces, with these hunks (in order) as in the old text."""
     complete = True
     for section in _sections(_Pieces(new), hunks):
         last = b""
@@ -124,7 +124,7 @@ def revert_hunks(new: Iterable[bytes], hunks: Iterable[Hunk]) -> Iterator[bytes]
 
 
 def _sections(new: _Pieces, hunks: Iterable[Hunk]) -> Iterator[Iterator[bytes]]:
-    """What is copied and what is reverted, in turns; each is read before the next is asked for."""
+    """Copied and reverted sections, alternating. Read each one before the next."""
     position = 0
     for hunk in hunks:
         begin = hunk.new_start - 1 if hunk.new_count else hunk.new_start
@@ -138,7 +138,7 @@ def _sections(new: _Pieces, hunks: Iterable[Hunk]) -> Iterator[Iterator[bytes]]:
 
 
 class _Pieces:
-    """A text that is read once, never as a whole."""
+    """A text that is read once, in pieces."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._coming = iter(pieces)
@@ -153,7 +153,7 @@ class _Pieces:
         return True
 
     def lines(self, count: int, hunk: Hunk) -> Iterator[bytes]:
-        """That many lines; the last of a text counts also without a line end."""
+        """This many lines. A last line without a line end counts too."""
         unfinished = False
         while count:
             if not self._fill():
@@ -174,7 +174,7 @@ class _Pieces:
             yield given
 
     def require(self, hunk: Hunk) -> None:
-        """Skip the new lines of a hunk, which must be here."""
+        """Skip the new lines of a hunk, which must come next."""
         expected = b"".join(line.content() for line in hunk.lines if line.kind != "-")
         found = b""
         while len(found) < len(expected) and self._fill():

@@ -70,14 +70,14 @@ class Change(NamedTuple):
 
 
 def diff_line(kind: LineKind, line: bytes) -> DiffLine:
-    """A line as `split_lines` gives it, with its part in the difference."""
+    """One line from `split_lines`, with its kind."""
     if line.endswith(b"\n"):
         return DiffLine(kind, line[:-1])
     return DiffLine(kind, line, no_newline=True)
 
 
 def split_lines(text: bytes) -> list[bytes]:
-    """Lines with their `\\n`; only the last can be without."""
+    """Lines with their `\\n`; only the last may lack it."""
     *complete, rest = text.split(b"\n")
     lines = [line + b"\n" for line in complete]
     if rest:
@@ -86,7 +86,7 @@ def split_lines(text: bytes) -> list[bytes]:
 
 
 def lines_in(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """`split_lines` of a text that comes in chunks, holding little more than one of them."""
+    """`split_lines` for a text in chunks, holding little more than one chunk."""
     rest = b""
     for chunk in chunks:
         *complete, rest = (rest + chunk).split(b"\n")
@@ -126,7 +126,7 @@ def hunks_between(
 def hunks_of(
     lines: Iterable[DiffLine], old_line: int, new_line: int, heading: bytes = b""
 ) -> Iterator[Hunk]:
-    """One hunk of these lines, cut into adjacent ones where it grows past the limits.
+    """One hunk of these lines, split into adjacent ones where it exceeds the limits.
 
     `old_line` and `new_line` are the numbers of the first line on either side.
     """
@@ -146,7 +146,8 @@ def hunks_of(
 
 
 def last_heading(lines: Sequence[bytes], default: bytes) -> bytes:
-    """What git would show behind `@@`: the last line that is not indented and opens like a name."""
+    """The text that git would show after `@@`: the last line that is not indented and starts like a
+    name."""
     for line in reversed(lines):
         if line[:1].isalpha() or line[:1] in (b"_", b"$"):
             return line.removesuffix(b"\n")[:_HEADING_BYTES].rstrip(b" \t\r\n")
@@ -154,7 +155,7 @@ def last_heading(lines: Sequence[bytes], default: bytes) -> bytes:
 
 
 def _near(changes: Iterable[Change], distance: int) -> Iterator[list[Change]]:
-    """Runs of changes with at most this many equal lines between them."""
+    """Groups of changes with at most this many equal lines between them."""
     group: list[Change] = []
     for change in changes:
         if group and change.old_start - group[-1].old_end > distance:
@@ -195,6 +196,6 @@ def _range(start: int, count: int) -> bytes:
 
 
 def mismatch(hunk: Hunk, reason: str) -> HunkMismatch:
-    """That a hunk and a text do not belong together."""
+    """The error for a hunk that does not fit a text."""
     header = hunk.header().decode("utf-8", "replace")
     return HunkMismatch(f"hunk {header} {reason}", hint="compare again: the text has changed")

@@ -1,4 +1,5 @@
-"""Where the lines of a file come from: which checkpoint has each first, and what was done then."""
+"""The origin of each line of a file: the first checkpoint that has it, and the step that wrote
+it."""
 
 from __future__ import annotations
 
@@ -17,19 +18,19 @@ class LineState(StrEnum):
 
     WRITTEN = "written"
     INITIAL = "initial"
-    """In the first checkpoint already: it was written before the history begins."""
+    """Already in the first checkpoint, so it is older than the history."""
     UNSAVED = "unsaved"
-    """In the workspace, and in no checkpoint yet."""
+    """In the workspace, but not in a checkpoint yet."""
     ELSEWHERE = "elsewhere"
-    """In a checkpoint of another session, such as one that was restored, and not in this one's."""
+    """In a checkpoint of another session, such as a restored one, and not in this session's."""
     OLDER = "older"
-    """In the oldest version that was looked at; the search ended there."""
+    """In the oldest version that was searched."""
 
 
 @dataclass(frozen=True, slots=True)
 class OtherAgent:
-    """A session whose tool was running when a line was written. What it was for is that session's
-    own."""
+    """Another session whose tool was running when a line was written. Its intent is not shown
+    here."""
 
     session_id: SessionId
     agent: str | None
@@ -43,13 +44,16 @@ class OtherAgent:
 
 @dataclass(frozen=True, slots=True)
 class LineOrigin:
-    """`checkpoint` is the first that has the line, in the file that was called `path` then, and
-    `before` the one that it follows, which has it not. `reasoning`, `tool_calls` and `tool_use_id`
-    describe the step between the two, in the session `session_id`; `message` is the last one of the
-    conversation by then, and `prompt` the last thing that the person had asked for. `others` were
-    in the middle of a call that may have written the line; without `own`, the session itself was
-    not. `by_hand`: the file was written when no call of an agent was running, so that nothing tells
-    whether the line was."""
+    """`checkpoint` is the first one that has the line, in the file then called `path`. `before` is
+    its predecessor, without the line.
+
+    `reasoning`, `tool_calls` and `tool_use_id` describe the step between the two, in session
+    `session_id`. `message` is the last message of the conversation by then, and `prompt` the last
+    one from the user.
+
+    `others` were running a call that may have written the line. `own` says whether this session was
+    too. `by_hand`: the file was written while no agent call was running, so its author is unknown.
+    """
 
     state: LineState
     path: bytes
@@ -68,7 +72,7 @@ class LineOrigin:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedLine:
-    """One line, counted from 1, without its line end."""
+    """One line, numbered from 1, without its line end."""
 
     number: int
     text: bytes
@@ -77,8 +81,8 @@ class ExplainedLine:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The lines of a file that were asked for. `of` is the checkpoint whose file it is; None for
-    the file in the workspace. `warnings` say what could not be looked at."""
+    """The requested lines of a file. `of` is the checkpoint that holds the file, or None for the
+    file in the workspace. `warnings` list what could not be searched."""
 
     path: bytes
     of: CheckpointId | None
@@ -87,7 +91,7 @@ class Explanation:
     warnings: tuple[str, ...] = ()
 
     def spans(self) -> Iterator[tuple[ExplainedLine, ...]]:
-        """Neighbouring lines of the same origin together."""
+        """Groups of adjacent lines with the same origin."""
         span: list[ExplainedLine] = []
         for line in self.lines:
             if span and line.origin is not span[-1].origin:

@@ -1,9 +1,9 @@
 """Git branches: names in settings, and how a branch's reflog records a merge.
 
-    the entries since the commit that was known → the last ones that a reset did not drop
-    an entry of `git merge` or `git pull` among them → merged; one that says nothing → unclear
+    entries since the last known commit → without those that a reset dropped
+    one by `git merge` or `git pull` → merged; one that gives no reason → unclear
 
-Pure. The log may be forged, so it is not trusted. At worst, a checkpoint gets a wrong name.
+Pure. The reflog may be forged, so it is not trusted. At worst, a checkpoint gets a wrong name.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def valid_ref_path(text: str) -> bool:
 
 
 def mirror_branch(value: object) -> str:
-    """The setting `mirror`: a name, true for the default, false or nothing for none."""
+    """Parse the setting `mirror`: a name, true for the default, false or empty for none."""
     if value is True:
         return DEFAULT_MIRROR
     if value is False or value == "":
@@ -48,7 +48,7 @@ def mirror_branch(value: object) -> str:
 
 
 def mirror_place(value: object) -> str:
-    """The setting `mirror_refs`: a place below `refs/` that is not git's own."""
+    """Parse the setting `mirror_refs`: a place below `refs/` that git does not use."""
     if value == "":
         return ""
     if not isinstance(value, str) or not valid_ref_path(value):
@@ -60,7 +60,7 @@ def mirror_place(value: object) -> str:
 
 
 def main_branches(value: object) -> tuple[str, ...]:
-    """The setting `auto_merge`: names of branches, or none."""
+    """Parse the setting `auto_merge`: a list of branch names, possibly empty."""
     if isinstance(value, str) or not isinstance(value, (list, tuple)):
         raise ValueError('expects a list of branches, e.g. ["main", "master"]')
     for name in value:
@@ -82,14 +82,14 @@ _LONGEST_NAME = 80
 
 
 class Unclear(Enum):
-    """The log does not tell; git has to be asked."""
+    """The reflog does not say; ask git."""
 
     UNCLEAR = 0
 
 
 class MainBranches(NamedTuple):
-    """`tips`: the commit of each main branch; `current`: the one of HEAD, if it is one of them;
-    `under_way`: a merge into it has begun and not ended."""
+    """`tips` has the commit of each main branch. `current` is the one at HEAD, if any. `under_way`:
+    a merge into it has started and not finished."""
 
     tips: Mapping[str, str]
     current: str | None
@@ -98,7 +98,7 @@ class MainBranches(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One entry of a log: the branch went from one commit to another, and why."""
+    """One reflog entry: the branch moved from one commit to another, and why."""
 
     old: str
     new: str
@@ -106,13 +106,13 @@ class Move:
 
 
 def read_moves(log: bytes) -> list[Move]:
-    """In the order they were made; a line that is none counts for nothing."""
+    """Reflog entries in order. Invalid lines are ignored."""
     found = (_ENTRY.fullmatch(line) for line in log.split(b"\n"))
     return [Move(m[1].decode(), m[2].decode(), m[3]) for m in found if m is not None]
 
 
 def merged_since(moves: Sequence[Move], known: str, tip: str) -> str | Unclear | None:
-    """What was merged since the branch was at `known`: words for it, None for nothing."""
+    """Describe the merge since the branch was at `known`; None if there was none."""
     if not moves or moves[-1].new != tip:
         return Unclear.UNCLEAR
     since: list[Move] = []

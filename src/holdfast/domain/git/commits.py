@@ -43,8 +43,8 @@ def compose_message(
     co_authors: Iterable[str] = (),
     prompts: Sequence[str] = (),
 ) -> str:
-    """The message for these checkpoints, oldest first; `message` takes the place of the template,
-    `prompts` are the person's messages during that work. Ends with exactly one line feed."""
+    """The message for these checkpoints, oldest first. `message` replaces the template. `prompts`
+    are the user's messages during that work. Ends with exactly one line feed."""
     given = [c.intent.reasoning for c in with_best_reasons(checkpoints)]
     if not has_own_reasons(checkpoints):
         given = list(prompts) or [_subject_of(reason) for reason in given]
@@ -71,25 +71,25 @@ def compose_message(
 
 
 def with_best_reasons(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:
-    """Those whose reasons say most: what was said by hand, else by a message, else all. Records of
-    restores say nothing about the work."""
+    """The checkpoints with the most telling reasons: manual ones, else those before messages, else
+    all. Records of restores say nothing about the work."""
     own = [c for c in checkpoints if not c.kind.is_record]
     said = [c for c in own if c.kind not in AUTOMATIC_KINDS]
     return said or [c for c in own if c.kind is Kind.MESSAGE] or own
 
 
 def has_own_reasons(checkpoints: Sequence[Checkpoint]) -> bool:
-    """Whether a person or an agent has given one of them a reason."""
+    """Whether a person or an agent gave a reason for one of them."""
     return any(not c.kind.is_record and c.kind not in AUTOMATIC_KINDS for c in checkpoints)
 
 
 def _subject_of(reason: str) -> str:
-    """What an automatic reason is about: `Before user message: fix it` is about `fix it`."""
+    """The subject of an automatic reason: `fix it` in `Before user message: fix it`."""
     return _MOMENT.sub("", reason, count=1)
 
 
 def require_template(text: str) -> str:
-    """A template that can be filled in; `ValueError` names what cannot."""
+    """Validate a template; `ValueError` names an unknown placeholder."""
     unknown = [name for name in _PLACEHOLDER.findall(text) if name not in PLACEHOLDERS]
     if unknown:
         known = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
@@ -110,7 +110,7 @@ def require_co_author(text: str) -> str:
 
 
 def clean_text(text: str) -> str:
-    """Without anything that a terminal would obey or that git does not take."""
+    """Replace control characters, which a terminal would interpret or git would refuse."""
     return _CONTROLS.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
@@ -122,7 +122,7 @@ def one_line(text: str, length: int = _SUBJECT_LENGTH) -> str:
 
 
 def without_comments(text: str, comment: str) -> str:
-    """The same text, with no line that an editor session would drop as a comment."""
+    """The text with comment lines indented, so that git's editor does not drop them."""
     lines = text.split("\n")
     return "\n".join(f" {line}" if comment and line.startswith(comment) else line for line in lines)
 
@@ -161,7 +161,7 @@ class LeftOut(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CommitPath:
-    """One path of the commit, relative to the top of the repository; A, M, D or T."""
+    """One path of the commit, relative to the top of the repository. `status` is A, M, D or T."""
 
     path: bytes
     status: str
@@ -175,7 +175,7 @@ class PathLeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Something that keeps a commit from being made, and what to do about it."""
+    """Something that prevents the commit, and how to resolve it."""
 
     reason: str
     way_out: str
@@ -183,7 +183,7 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class AcceptPlan:
-    """`head` is the commit that the branch is at, None when it has none."""
+    """`head` is the branch's commit, None if it has none yet."""
 
     branch: bytes | None
     head: str | None
@@ -192,7 +192,7 @@ class AcceptPlan:
     obstacles: tuple[Obstacle, ...] = ()
 
     def require_clear(self) -> None:
-        """`Refused` when something is in the way."""
+        """Raise `Refused` if there is an obstacle."""
         if self.obstacles:
             first = self.obstacles[0]
             raise Refused(first.reason, hint=first.way_out)
@@ -200,8 +200,8 @@ class AcceptPlan:
 
 @dataclass(frozen=True, slots=True)
 class AcceptOutcome:
-    """A commit that was made, its message as it was recorded, and the plan it followed. `commit` is
-    None for a plan that was only looked at."""
+    """The commit, its message as recorded, and the plan it followed. `commit` is None for a
+    preview."""
 
     commit: str | None
     message: str

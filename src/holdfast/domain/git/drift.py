@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from holdfast.domain.component_states import ComponentState
 
 OFFERED = (EXACT, "branch")
-"""The ways to bring git back with the files."""
+"""The modes for restoring git with the files."""
 
 TO_RESTORE_GIT = "to restore git too: --git exact or --git branch"
 
 
 @dataclass(frozen=True, slots=True)
 class GitPlace:
-    """Where HEAD is: a branch, None when it is detached, and a commit, None before the first."""
+    """Where HEAD is. `branch` is None if detached, `commit` is None before the first."""
 
     branch: str | None
     commit: str | None
@@ -34,10 +34,10 @@ class GitPlace:
 
 @dataclass(frozen=True, slots=True)
 class GitDrift:
-    """Where git was at the checkpoint, and where it is. `changed_files` is what a commit of
-    everything would contain after the restore, `new_files` of them unknown to git; None when that
-    is not known. Where HEAD has not moved, `unstaged_files` were staged at the checkpoint and are
-    not now."""
+    """Where git was at the checkpoint, and where it is now. `changed_files` counts the files that a
+    commit of everything would contain after the restore, None if unknown; `new_files` of them are
+    untracked. `unstaged_files` were staged at the checkpoint and are not now; counted only if HEAD
+    has not moved."""
 
     then: GitPlace
     now: GitPlace
@@ -51,17 +51,18 @@ class GitDrift:
 
     @property
     def matters(self) -> bool:
-        """Whether a commit could surprise: not if nothing is left to commit on the same branch."""
+        """Whether a commit could surprise the user: not if the branch is the same and nothing is
+        left to commit."""
         return not self.on_one_branch or self.changed_files != 0
 
     @property
     def on_one_branch(self) -> bool:
-        """Whether commits were made, and no other branch was checked out."""
+        """Whether the same branch is still checked out; commits may have been made."""
         return self.then.branch is not None and self.then.branch == self.now.branch
 
     def words(self, *, planned: bool = False) -> str:
-        """`planned`: the restore has not happened yet. A remark if only commits were made since:
-        that is how people work. On another branch, the files would be committed to it."""
+        """`planned`: the restore has not happened yet. Only a remark if just commits were made,
+        which is normal work. On another branch, the files would be committed there."""
         if not self.moved:
             files = count_words(self.unstaged_files, "file")
             are, was = ("is", "was") if self.unstaged_files == 1 else ("are", "were")
@@ -78,7 +79,7 @@ class GitDrift:
 
 
 def _files(all_of_them: int, new: int) -> str:
-    """Changed files are counted as dirty ones are, without those that git does not know."""
+    """Counts new files separately, because dirty files do not include them."""
     changed = all_of_them - new
     if not new:
         return count_words(changed, "changed file")
@@ -91,8 +92,8 @@ _SHORT = 7
 
 @dataclass(frozen=True, slots=True)
 class PresentGit:
-    """Where HEAD is now: a branch, None when it is detached; a commit, None before the first; and
-    how many tracked files are changed, deleted or staged, None where that is not known."""
+    """Where HEAD is now. `branch` is None if detached, `commit` is None before the first. `dirty`
+    counts tracked files that are changed, deleted or staged, None if unknown."""
 
     branch: str | None
     commit: str | None
@@ -103,7 +104,7 @@ class PresentGit:
 
 
 def git_place(state: ComponentState | None, checkpoint: Checkpoint | None) -> str | None:
-    """From what the component recorded; None where there was no repository, or nothing usable."""
+    """The recorded place; None if there was no repository or nothing usable was recorded."""
     head = None if state is None else state.facts.get("head")
     if state is None or not isinstance(head, Mapping):
         return None
@@ -120,8 +121,8 @@ def _words(branch: str | None, commit: str | None, dirty: int | None) -> str:
 
 
 def dirty_files(state: ComponentState, checkpoint: Checkpoint | None) -> dict[str, Any] | None:
-    """How many tracked files were changed, deleted or staged, and the first of them; None where
-    that is not known. The records of a restore may say what was before it."""
+    """How many tracked files were changed, deleted or staged, and the first few; None if unknown.
+    Restore records are skipped, because theirs may predate the restore."""
     dirty = state.notes.get("dirty")
     if checkpoint is None or checkpoint.kind.is_record:
         return None

@@ -18,17 +18,17 @@ _GITLINK = 0xE0
 _EXTENDED = 0x40
 _LONGEST = 0xFFF
 _FIXED_BYTES = {20: 60, 32: 72}
-"""What comes before the flags of an entry, by the length of an object name."""
+"""The bytes before an entry's flags, by the length of an object name."""
 
 
 class UnknownIndex(ValueError):
-    """Not an index, or one of a version that this reader does not know."""
+    """Not a git index, or an unsupported version."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrackedNames:
-    """Sorted paths, relative to the top of the repository; `links` are those of submodules.
-    `shared` names the file in which a split index keeps most of its paths."""
+    """Sorted paths, relative to the top of the repository. `links` are submodules. `shared` names
+    the file that holds most paths of a split index."""
 
     names: tuple[bytes, ...] = ()
     links: frozenset[bytes] = frozenset()
@@ -44,8 +44,8 @@ class TrackedNames:
         return at < len(self.names) and self.names[at].startswith(start)
 
     def joined(self, other: TrackedNames) -> TrackedNames:
-        """The paths of both parts of a split index. One that was removed from the shared part stays
-        until git rewrites that part: too much is captured then, never too little."""
+        """The paths of both parts of a split index. Paths removed from the shared part remain until
+        git rewrites it, so too much may be captured, never too little."""
         names = tuple(sorted({*self.names, *other.names}))
         return TrackedNames(names, self.links | other.links)
 
@@ -54,7 +54,7 @@ NOTHING_TRACKED = TrackedNames()
 
 
 def read_tracked_names(data: bytes) -> TrackedNames:
-    """`UnknownIndex` for bytes that are no index, or are damaged."""
+    """Raises `UnknownIndex` if the bytes are damaged or not an index."""
     version = int.from_bytes(data[4:8], "big")
     if data[:4] != b"DIRC" or version not in (2, 3, 4):
         raise UnknownIndex("it is not a git index of a supported version")
@@ -71,7 +71,7 @@ def read_tracked_names(data: bytes) -> TrackedNames:
 def _entries(
     data: bytes, version: int, oid_bytes: int
 ) -> tuple[tuple[bytes, ...], list[bytes], int]:
-    """The names, those that are submodules, and where the entries end."""
+    """The names, the submodules among them, and the offset after the entries."""
     names: list[bytes] = []
     links: list[bytes] = []
     fixed = _FIXED_BYTES[oid_bytes]
@@ -92,7 +92,7 @@ def _entries(
             after = at + (end - at + 8 & ~7)
         if data[end]:
             raise ValueError("a path is not terminated")
-        if name:  # an entry that takes the place of one in the shared part has none
+        if name:  # an entry that replaces one in the shared part has no name
             names.append(name)
             if data[at + _MODE_AT] == _GITLINK:
                 links.append(name)
@@ -103,8 +103,8 @@ def _entries(
 
 
 def _shared_part(data: bytes, at: int, oid_bytes: int) -> bytes | None:
-    """The file that the extension `link` names. Extensions end where the checksum begins, which
-    proves that the entries before them were read as they were written."""
+    """The file that the extension `link` names. Extensions must end where the checksum begins,
+    which proves that the entries were read correctly."""
     shared = None
     while at < len(data) - oid_bytes:
         size = int.from_bytes(data[at + 4 : at + 8], "big")
@@ -117,7 +117,7 @@ def _shared_part(data: bytes, at: int, oid_bytes: int) -> bytes | None:
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number of an index of version 4, and where it ends."""
+    """A number in a version 4 index, and the offset after it."""
     byte = data[at]
     value, at = byte & 0x7F, at + 1
     while byte & 0x80:

@@ -29,8 +29,8 @@ _TREE = re.compile(r"[0-9a-f]{64}\Z")
 
 @dataclass(frozen=True, slots=True)
 class MirrorPoint:
-    """How far a mirror has come: the checkpoint of a commit, its place in the order, its tree. Of a
-    merge commit, `approves` is the round."""
+    """How far a mirror has come: the checkpoint of a commit, its sequence number and its tree. For
+    a merge commit, `approves` is the round."""
 
     checkpoint: CheckpointId
     sequence: int
@@ -40,7 +40,8 @@ class MirrorPoint:
 
 @dataclass(frozen=True, slots=True)
 class Approvals:
-    """Those of a session, oldest first, each with its checkpoint; `began` is how it all began."""
+    """A session's approvals, oldest first, each with its checkpoint. `began` is the session's first
+    checkpoint."""
 
     began: CheckpointId | None
     merges: tuple[tuple[Round, Checkpoint], ...]
@@ -54,7 +55,7 @@ def mirror_message(checkpoint: Checkpoint, owner: str, left_out: int) -> bytes:
 
 
 def approval_message(approval: Round, checkpoint: Checkpoint, owner: str) -> bytes:
-    """Of the merge commit that represents an approval."""
+    """The message of the merge commit for an approval."""
     said = approval.message or f"Approved {round_title(approval.name)}"
     trailers = {
         "Holdfast-Approves": approval.name,
@@ -105,14 +106,14 @@ def _tool(call: ToolCall) -> str:
 
 
 def _folded(value: str) -> str:
-    """One line, or several of which all but the first are indented; no blank one among them."""
+    """Fold a value into indented continuation lines, without blank lines."""
     text = clean_text(value)[:_LONGEST_VALUE]
     lines = [line.strip() for line in text.split("\n")]
     return "\n  ".join(line for line in lines if line) or "-"
 
 
 def read_point(message: bytes, owner: str) -> MirrorPoint | None:
-    """What a commit of this store's mirror represents; None for any other commit."""
+    """The point that a mirror commit of this store represents; None for any other commit."""
     paragraph = message.decode("utf-8", "replace").rstrip("\n").rpartition("\n\n")[2]
     values: dict[str, str] = {}
     for line in paragraph.split("\n"):
@@ -131,8 +132,8 @@ def read_point(message: bytes, owner: str) -> MirrorPoint | None:
 def mirror_names(
     sessions: Iterable[tuple[Session, Sequence[Round]]], latest: SessionId | None
 ) -> Mapping[bytes, CheckpointId]:
-    """Names below the mirror's refs: `approved` and `session_2` of each session under
-    `sessions/ID/`, and of the one that saved last also without that."""
+    """Ref names below the mirror: `approved` and `session_2` of each session under `sessions/ID/`.
+    The session that saved last also has them without that prefix."""
     names: dict[bytes, CheckpointId] = {}
     for session, rounds in sessions:
         own: dict[bytes, CheckpointId] = {}
@@ -150,7 +151,7 @@ def mirror_names(
 
 
 def ref_component(text: str) -> bytes:
-    """A text as one part of a ref's name: whatever git might not take is written as %41."""
+    """The text as one part of a ref name; bytes that git might refuse are written as %41."""
     data = text.encode("utf-8", "surrogateescape")
     parts = (bytes((byte,)) for byte in data)
     return b"".join(part if _PLAIN.match(part) else b"%%%02X" % part[0] for part in parts)

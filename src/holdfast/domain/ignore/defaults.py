@@ -80,12 +80,12 @@ VIRTUALENV_NAMES = frozenset(
     b".gitignore .lock CACHEDIR.TAG Include Lib Scripts bin etc include lib lib64 man pyvenv.cfg "
     b"share".split()
 )
-"""A file at the top of a virtual environment and of nothing else."""
+"""The names at the top of a virtual environment."""
 
 
 def is_made_by_tools(path: bytes, *, is_directory: bool) -> bool:
-    """Whether a built-in rule would leave out a path or a directory above it, whatever other rules
-    do: many ignore files list the same directories."""
+    """Whether a built-in rule matches a path or a directory above it, regardless of other rules.
+    Many ignore files list the same directories."""
     stack = RuleStack.of(DEFAULT_RULES)
     parts = path.split(b"/")
     return any(
@@ -95,12 +95,12 @@ def is_made_by_tools(path: bytes, *, is_directory: bool) -> bool:
 
 
 def cache_marker(names: Collection[bytes], read: Callable[[bytes], bytes | None]) -> bytes | None:
-    """The name that marks a directory with these names as a cache, if there is one.
+    """The name that marks a directory with these names as a cache, or None.
 
-    `read` gives the first bytes of a file in it: they tell a real `CACHEDIR.TAG` from another file
-    of that name. The root of the workspace is never a cache, nor is a directory that a rule of the
-    user brings back. A directory of sources in which a virtual environment was made is none either:
-    it has other names beside the marker than those of an environment.
+    `read` returns the first bytes of a file in it, to recognise a real `CACHEDIR.TAG`. The caller
+    does not ask about the workspace root, or about directories that a user's rule re-includes. A
+    source directory with a virtual environment inside is not a cache: it has other names beside the
+    marker.
     """
     if CACHEDIR_TAG in names:
         tag = read(CACHEDIR_TAG) or b""

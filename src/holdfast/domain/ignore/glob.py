@@ -24,7 +24,7 @@ _NAME_BYTES = bytes(byte for byte in range(1, 256) if byte != _SLASH)
 # `*.py[cod]` and `[Bb]in` are cheaper as a few texts in a dictionary than as an expression.
 _MOST_TEXTS = 16
 
-# What git calls these classes, in every locale: ASCII only, and no vertical tab among the spaces.
+# The classes as git defines them in every locale: ASCII only, and spaces without the vertical tab.
 _DIGITS = b"0123456789"
 _LOWER = b"abcdefghijklmnopqrstuvwxyz"
 _UPPER = _LOWER.upper()
@@ -46,7 +46,7 @@ _CLASSES = {
 
 
 class Run(Enum):
-    """A token that matches a run of bytes, the empty one included."""
+    """A token that matches a run of bytes, possibly empty."""
 
     WITHIN_NAME = "*"
     ANYTHING = "**"
@@ -72,7 +72,7 @@ def read_name_pattern(pattern: bytes) -> Tokens | None:
 def read_path_pattern(pattern: bytes) -> Tokens | None:
     """Tokens of a pattern that is matched against a path; None when it can match nothing."""
     tokens = _read(pattern, deep=True)
-    # No path has an empty name in it, so no pattern needs to be tried that asks for one.
+    # No path contains an empty name, so a pattern that requires one cannot match.
     if tokens is None or b"/" in (tokens[0], tokens[-1]) or (b"/", b"/") in pairwise(tokens):
         return None
     return tokens
@@ -80,8 +80,8 @@ def read_path_pattern(pattern: bytes) -> Tokens | None:
 
 def _read(pattern: bytes, deep: bool) -> Tokens | None:
     tokens: list[Token] = []
-    # git compares the part before the first wildcard separately and starts afresh behind it. Stars
-    # there are at the start of a pattern to it: `a**/b` crosses directories, `a?**/b` does not.
+    # git compares the part before the first wildcard separately and starts over after it. Stars
+    # there count as the start of a pattern: `a**/b` crosses directories, `a?**/b` does not.
     fresh = literal_length(pattern)
     at = 0
     while at < len(pattern):
@@ -109,7 +109,7 @@ def _read(pattern: bytes, deep: bool) -> Tokens | None:
 
 
 def _read_stars(pattern: bytes, at: int, deep: bool, fresh: int) -> tuple[Run, int]:
-    """The token for the stars whose first is before `at`, and where they end."""
+    """The token for the stars that begin before `at`, and where they end."""
     first = at - 1
     while pattern[at : at + 1] == b"*":
         at += 1
@@ -124,7 +124,8 @@ def _read_stars(pattern: bytes, at: int, deep: bool, fresh: int) -> tuple[Run, i
 
 
 def _read_class(pattern: bytes, at: int) -> tuple[bytes, int] | None:
-    """What the class whose `[` is before `at` allows, and where it ends; None if broken."""
+    """The bytes that the class with its `[` before `at` allows, and where it ends; None if
+    broken."""
     negated = pattern[at : at + 1] in (b"!", b"^")
     at += negated
     first = at
@@ -180,14 +181,14 @@ def expression_of(tokens: Sequence[Token]) -> bytes:
     for opening, end in pairwise([*openings, len(tokens)]):
         skip = b".*?" if tokens[opening] is Run.ANYTHING else b"(?:[^/]*/)*?"
         part = skip + _stretch(tokens[opening + 1 : end])
-        # A stretch ends at a slash, so where it starts decides where it ends, and the earliest end
-        # leaves most to what follows. The last one has to reach the end of the path instead.
+        # A stretch ends at a slash, so its start decides its end, and the earliest end leaves most
+        # to the rest. The last one must reach the end of the path instead.
         parts.append(part if end == len(tokens) else b"(?>" + part + b")")
     return b"".join(parts)
 
 
 def _stretch(tokens: Sequence[Token]) -> bytes:
-    """The expression for tokens that do not cross directories except by a slash of their own."""
+    """The expression for tokens that cross directories only at a literal slash."""
     parts: list[bytes] = []
     name: list[Token] = []
     for token in tokens:

@@ -29,7 +29,8 @@ _PATTERN_CHARACTERS = re.compile(r"([*?\[\\]|^[!#])")
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Where a pattern with a slash can match: a test for each level, then all below or nothing."""
+    """Where a pattern with a slash can match: a test for each level, then everything below or
+    nothing."""
 
     levels: tuple[Callable[[bytes], re.Match[bytes] | None], ...]
     goes_deeper: bool
@@ -47,7 +48,7 @@ class IncludePatterns:
     __slots__ = ("_has_name_patterns", "_reaches", "_stack", "fingerprint")
 
     fingerprint: bytes
-    """A digest of all that influences decisions."""
+    """A digest of everything that influences decisions."""
 
     def __init__(self, stack: RuleStack, reaches: Sequence[Reach], has_name_patterns: bool) -> None:
         self._stack = stack
@@ -57,7 +58,7 @@ class IncludePatterns:
 
     @classmethod
     def parse(cls, patterns: Sequence[str]) -> IncludePatterns:
-        """Raises ValueError for a pattern that is empty, negated, or can match nothing."""
+        """Raises `ValueError` for a pattern that is empty, negated, or cannot match."""
         lines = [_line_of(pattern) for pattern in patterns]
         parsed = [_parse(line) for line in lines]
         return cls(
@@ -69,16 +70,16 @@ class IncludePatterns:
     def matches(self, path: bytes, is_dir: bool) -> bool:
         """Whether a pattern names this path.
 
-        What lies below a directory that matches is included too: the caller hands that down.
+        Everything below a matching directory is included too; the caller applies that.
         """
         return self._stack.decide(path, is_dir) is not None
 
     def may_match_below(self, directory: bytes, ignored_by_default_rule: bool) -> bool:
-        """Whether an ignored directory has to be entered to look for included paths.
+        """Whether an ignored directory has to be searched for included paths.
 
-        A name pattern such as `.env` could match in any directory. It is looked for in those that
-        the user's own rules ignore, not in `node_modules` and the like: that takes a pattern with
-        a slash.
+        A name pattern such as `.env` could match in any directory. Directories ignored by the
+        user's own rules are searched for it. `node_modules` and the like are not; that takes a
+        pattern with a slash.
         """
         if self._has_name_patterns and not ignored_by_default_rule:
             return True
@@ -87,7 +88,7 @@ class IncludePatterns:
 
 
 def include_command(paths: Iterable[bytes]) -> str:
-    """The command that has these paths saved from now on, beside what the setting includes now."""
+    """The command that adds these paths to the `include` setting."""
     wanted = dict.fromkeys(_PATTERN_CHARACTERS.sub(r"\\\1", to_text(path)) for path in paths)
     words = " ".join(typed(from_text(pattern)) for pattern in wanted)
     return f"holdfast config add include {words}"
@@ -128,7 +129,7 @@ def _reach_of(tokens: Tokens) -> Reach:
         else:
             level.append(token)
     if deep and level:
-        # `a**/b`: the stars reach from the middle of a name into what lies below.
+        # `a**/b`: the stars match the rest of this name and everything below.
         level.append(Run.WITHIN_NAME)
     return Reach(
         tuple(re.compile(expression_of(each), re.DOTALL).fullmatch for each in levels if each),

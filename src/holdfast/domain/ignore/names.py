@@ -1,10 +1,10 @@
-"""Many name patterns at once: which of them, numbered by rank, is the highest that matches a name.
+"""Many name patterns at once: find the highest-ranked one that matches a name.
 
-Algorithm: patterns that match few texts are dictionary entries; `*tail` is found by the extension
-of its tail, or else by its last byte; the rest is one alternation, highest rank first, whose empty
-groups tell which alternative matched. The answer is the largest number that any of these found.
+Algorithm: patterns that match few texts are dictionary entries. `*tail` is found by the extension
+of its tail, or else by its last byte. All others form one alternation, highest rank first, whose
+empty groups tell which alternative matched. The answer is the highest rank found.
 
-Guarantees: the answer does not depend on which form a pattern took.
+Guarantee: the answer does not depend on the form of a pattern.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class NumberedTokens(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Alternation:
-    """Patterns that only an expression can match, highest rank first."""
+    """Patterns that need a regular expression, highest rank first."""
 
     fullmatch: Callable[[bytes], re.Match[bytes] | None]
     numbers: tuple[int, ...]
@@ -43,7 +43,7 @@ class Alternation:
 
 
 class Tail(NamedTuple):
-    """The text that a name has to end with, from a pattern such as `*.tar.gz`."""
+    """The text that a name must end with, from a pattern such as `*.tar.gz`."""
 
     text: bytes
     number: int
@@ -57,21 +57,21 @@ Tails = tuple[Tail, ...]
 
 @dataclass(frozen=True, slots=True)
 class NameTable:
-    """Name patterns, sorted by the cheapest test that rules each of them out."""
+    """Name patterns, grouped by the cheapest test that excludes them."""
 
     whole: dict[bytes, int]  # names without a wildcard
     dotted: dict[bytes, Tails]  # `*.log`, `*.tar.gz`, under the text after their last dot
     dotless: dict[int, Tails]  # `*~`, under their last byte
     every: int  # the highest `*`
-    opening_bytes: frozenset[int]  # what a name matched by `opened` starts with
+    opening_bytes: frozenset[int]  # first bytes of the names that `opened` can match
     opened: tuple[Alternation, ...]
-    unopened: tuple[Alternation, ...]  # patterns such as `*.so.*`, which no first byte rules out
+    unopened: tuple[Alternation, ...]  # patterns such as `*.so.*`, which can match any first byte
 
     def highest(self, name: bytes) -> int:
         """The number of the highest pattern that matches, or NONE.
 
-        Called for each name in a workspace, and nearly always without a match: it is written out
-        for speed.
+        Called for each name in a workspace, nearly always without a match, so it is optimised for
+        speed.
         """
         best = self.every
         found = self.whole.get(name, NONE)
@@ -167,7 +167,7 @@ def make_name_table(patterns: Sequence[NumberedTokens]) -> NameTable:
 def make_alternation(
     patterns: Sequence[NumberedTokens], before: Sequence[Token] = ()
 ) -> tuple[Alternation, ...]:
-    """The patterns, given in rising order, as one expression; nothing when there are none."""
+    """The patterns, given in rising order, as one expression; empty if there are none."""
     if not patterns:
         return ()
     falling = patterns[::-1]

@@ -1,15 +1,15 @@
 """Ignore rules: the lines of ignore files, in layers, and which of them decides about a path.
 
-Algorithm: each file becomes a layer of rules; layers are stacked by precedence, then by depth; of
+Algorithm: each file becomes a layer of rules. Layers are stacked by precedence, then by depth. Of
 all rules that match a path, the last one decides. The stack keeps one table for files and one for
 directories.
 
 Guarantees: `decide` answers as git does for a path whose parent directories are not ignored, with
-the rule that `git check-ignore --verbose` would name. Values are immutable; equal fingerprints mean
+the rule that `git check-ignore --verbose` would name. Values are immutable. Equal fingerprints mean
 equal decisions.
 Not guaranteed: anything about a path below an ignored directory, which git does not enter either,
-or outside the base of every layer. The caller adds a directory's layers when it enters it and drops
-them when it leaves.
+or outside the base of every layer. The caller adds a directory's layers on entry and drops them on
+exit.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from holdfast.domain.trees.objects import digest_of
 from holdfast.values.classes import dataclass
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# Part of each fingerprint: raise it when the same rules come to decide differently.
+# Part of each fingerprint: increase it when the same rules decide differently.
 _MEANING = b"holdfast ignore rules 1"
 
 
 class Precedence(IntEnum):
-    """Which kind of ignore file wins over which, whatever their depth. Higher wins."""
+    """Which kind of ignore file wins, regardless of depth. Higher wins."""
 
     DEFAULT = 0
     GIT_EXCLUDE = 1
@@ -41,7 +41,7 @@ class Precedence(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRule:
-    """One line of an ignore file, as a reason to show."""
+    """One line of an ignore file, as a reason to display."""
 
     pattern: bytes  # as written, without line end and trailing blanks
     source: str
@@ -50,15 +50,15 @@ class IgnoreRule:
     negated: bool
 
     def describe(self) -> str:
-        """For people: `sub/.gitignore:3: *.log`. Bytes that a terminal would act on are escaped."""
+        """For people: `sub/.gitignore:3: *.log`. Control characters are escaped."""
         directory = _printable(self.base) + "/" if self.base else ""
         line = f":{self.line}" if self.line else ""
         return f"{directory}{self.source}{line}: {_printable(self.pattern)}"
 
 
 def precedence_of(description: str) -> Precedence | None:
-    """The kind of the rule that `IgnoreRule.describe` describes, as reports keep it; None for a
-    rule of git, or for a path that is ignored with a directory above it."""
+    """The kind of a rule, from its `describe` text in a report. None for a git rule, or for a path
+    that is ignored with its directory."""
     if description.startswith("default: "):
         return Precedence.DEFAULT
     if description.startswith("setting 'ignore'"):
@@ -80,7 +80,7 @@ class RuleLayer:
 
 @dataclass(frozen=True, slots=True)
 class ParsedPattern:
-    """What one line means: which names or paths it matches, and whether it re-includes them."""
+    """One parsed line: which names or paths it matches, and whether it re-includes them."""
 
     tokens: Tokens
     negated: bool
@@ -94,7 +94,7 @@ def parse_rules(
     source: str,
     precedence: Precedence = Precedence.GITIGNORE,
 ) -> RuleLayer:
-    """The rules of one ignore file in directory `base`, less the lines that can match nothing."""
+    """The rules of one ignore file in directory `base`, without lines that cannot match."""
     rules: list[IgnoreRule] = []
     patterns: list[ParsedPattern] = []
     for number, line in pattern_lines(text):
@@ -122,7 +122,7 @@ def _table_of(patterns: Sequence[ParsedPattern], base: bytes, is_dir: bool) -> P
 
 
 def parse_pattern(line: bytes) -> ParsedPattern | None:
-    """The meaning of a line that is not a comment; None when it can match nothing."""
+    """Parse a line that is not a comment; None if it cannot match."""
     negated = line.startswith(b"!")
     pattern = line[negated:]
     directories_only = pattern.endswith(b"/")
@@ -137,7 +137,7 @@ def parse_pattern(line: bytes) -> ParsedPattern | None:
 
 
 class DirectoryRules:
-    """The rules for the names in one directory, worked out once by `RuleStack.in_directory`."""
+    """The rules for the names in one directory, computed once by `RuleStack.in_directory`."""
 
     __slots__ = ("_directories", "_files", "_has_unsplit", "_rules", "_stack", "directory")
 
@@ -161,12 +161,13 @@ class DirectoryRules:
 
 
 class RuleStack:
-    """Layers of rules, the strongest on top."""
+    """Layers of rules, from weak to strong."""
 
     __slots__ = ("_latest", "_layers", "directories", "files", "fingerprint", "rules")
 
     fingerprint: bytes
-    """A digest of all that influences decisions; labels, line numbers and comments do not."""
+    """A digest of everything that influences decisions. Labels, line numbers and comments do
+    not."""
 
     def __init__(
         self,
@@ -192,7 +193,7 @@ class RuleStack:
         return stack
 
     def with_layer(self, layer: RuleLayer) -> RuleStack:
-        """A stack with one more layer, above those of its precedence and below stronger ones."""
+        """A stack with one more layer, above others of its precedence and below stronger ones."""
         if not layer.rules:
             return self
         if self._layers and layer.precedence < self._layers[-1].precedence:
@@ -206,11 +207,11 @@ class RuleStack:
         )
 
     def in_directory(self, directory: bytes) -> DirectoryRules:
-        """The rules for the names in a directory: the fast way for a caller that lists it."""
+        """The rules for the names in a directory. Faster for a caller that lists it."""
         return DirectoryRules(self, directory)
 
     def decide(self, path: bytes, is_dir: bool) -> IgnoreRule | None:
-        """The rule that decides about a path (it ignores it unless `negated`), or None."""
+        """The rule that decides about a path, or None. It ignores the path unless `negated`."""
         directory, _, name = path.rpartition(b"/")
         latest = self._latest
         if latest is None or latest.directory != directory:
@@ -223,14 +224,14 @@ def pattern_lines(text: bytes) -> Iterator[tuple[int, bytes]]:
     for number, line in enumerate(text.removeprefix(_BYTE_ORDER_MARK).split(b"\n"), 1):
         if line.startswith(b"#"):
             continue
-        # git keeps lines as C strings: what follows a zero byte is not seen.
+        # git keeps lines as C strings: everything after a zero byte is lost.
         pattern = _without_trailing_blanks(line.removesuffix(b"\r").partition(b"\0")[0])
         if pattern:
             yield number, pattern
 
 
 def _without_trailing_blanks(line: bytes) -> bytes:
-    """Only spaces count as blanks here, and a space after a backslash stays."""
+    """Only spaces are blanks here, and a space after a backslash is kept."""
     stripped = line.rstrip(b" ")
     if len(stripped) == len(line):
         return line
@@ -244,5 +245,5 @@ def _printable(text: bytes) -> str:
 
 
 def _digest(parts: Iterable[bytes]) -> bytes:
-    # Each part is preceded by its length: no two lists of parts are written the same way.
+    # Each part is preceded by its length, so different lists never encode the same.
     return digest_of(b"".join(b"%d:%b" % (len(part), part) for part in (_MEANING, *parts)))

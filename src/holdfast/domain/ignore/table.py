@@ -1,10 +1,10 @@
 """Patterns with and without slashes, indexed so that each directory has to check only a few.
 
-Algorithm: a pattern with a slash is split at its last one. Its front says in which directories it
-applies (by text, or by expression); its back is then a pattern for the names in there. So each
+Algorithm: a pattern with a slash is split at its last one. The front selects the directories it
+applies to (by text, or by expression); the back is a pattern for the names in them. So each
 directory has a table for its names, usually the one that all directories share.
 
-Guarantees: the same answer as matching each pattern against each path.
+Guarantee: the same answer as matching each pattern against each path.
 Not guaranteed: an answer for a directory outside the one that holds the ignore file.
 """
 
@@ -26,9 +26,11 @@ from holdfast.values.classes import NamedTuple, dataclass
 
 
 class Placement(NamedTuple):
-    """Directories that an expression describes, and the patterns for the names in them."""
+    """Directories selected by an expression, and the patterns for the names in them."""
 
-    fullmatch: Callable[[bytes], re.Match[bytes] | None]  # of a directory with a slash behind it
+    fullmatch: Callable[
+        [bytes], re.Match[bytes] | None
+    ]  # takes a directory with a slash at its end
     names: NameTable
 
 
@@ -39,10 +41,10 @@ class PatternTable:
     everywhere: NameTable
     by_directory: dict[bytes, NameTable]
     placements: tuple[Placement, ...]
-    unsplit: tuple[Alternation, ...]  # the rare patterns that only a whole path can be matched with
+    unsplit: tuple[Alternation, ...]  # the rare patterns that need the whole path
 
     def names_in(self, directory: bytes) -> NameTable:
-        """The patterns for the names in a directory, those of `unsplit` left out."""
+        """The patterns for the names in a directory, without those in `unsplit`."""
         names = self.everywhere
         if directory in self.by_directory:
             names = names.merged(self.by_directory[directory])
@@ -54,7 +56,7 @@ class PatternTable:
         return names
 
     def below(self, above: PatternTable, by: int) -> PatternTable:
-        """This table with all patterns of another ranked above it, their numbers raised."""
+        """This table with all patterns of another ranked above it."""
         by_directory = self.by_directory.copy()
         for directory, names in above.by_directory.items():
             by_directory[directory] = by_directory.get(directory, EMPTY_NAMES).merged(
@@ -77,7 +79,7 @@ EMPTY_TABLE = PatternTable(EMPTY_NAMES, {}, (), ())
 def make_table(
     name_patterns: Sequence[NumberedTokens], path_patterns: Sequence[NumberedTokens], base: bytes
 ) -> PatternTable:
-    """A table of one ignore file's patterns; those for paths are relative to `base`."""
+    """A table of one ignore file's patterns; path patterns are relative to `base`."""
     before: Tokens = tuple(bytes((byte,)) for byte in base + b"/") if base else ()
     everywhere = list(name_patterns)
     by_directory: dict[bytes, list[NumberedTokens]] = {}
@@ -110,9 +112,9 @@ def make_table(
 
 
 def split_path(tokens: Tokens) -> tuple[Tokens, Tokens] | None:
-    """A path pattern as one for `directory/` and one for names in it; None if it has no such form.
+    """Split a path pattern into one for `directory/` and one for the names in it.
 
-    It has none when `**` is in the middle of a name, where git lets it cross directories anyway.
+    None if `**` is in the middle of a name, where git lets it cross directories anyway.
     """
     at = len(tokens)
     while at and tokens[at - 1] not in (b"/", Run.DIRECTORIES):

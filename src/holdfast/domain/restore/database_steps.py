@@ -1,13 +1,13 @@
 """A plan that treats a SQLite database and its log and journal as one unit.
 
-    a database that becomes another state of itself → first of all, one after another: its old log
-    and journal, the database, its new log and journal; the step of the database carries a mark
+    a database that changes its state → before all other steps, in this order: delete its old log
+    and journal, write the database, create its new log and journal; the database step is marked
 
 Marked groups are written into the live file through SQLite, in one transaction. So the log of one
-state is never next to the database of another. Where SQLite cannot do that, because one of the two
-is damaged, the same steps replace the files one by one: the old log goes before the database, which
-is replaced even if only the log differs. Not marked: a database whose file has several names,
-because all of them would change, and one whose log or journal name belongs to something else.
+state is never next to the database of another. If SQLite cannot do that, because one of the two is
+damaged, the same steps replace the files one by one: the old log goes first, and the database is
+replaced even if only the log differs. Not marked: a database whose file has several names, because
+all of them would change, and one whose log or journal name belongs to something else.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def with_whole_databases(
     states: States,
     is_database: IsDatabase,
 ) -> RestorePlan:
-    """`shared_memories` are the present ones; `states` tells how a path is and shall be."""
+    """`shared_memories` exist now; `states` returns the current and the target entry of a path."""
     certain = {path.removesuffix(SHARED_MEMORY) for path in shared_memories}
     steps = {step.path: step for step in plan.steps}
     beside = {base for path in steps if (base := database_of(path)) is not None}
@@ -69,7 +69,7 @@ def _is_rewritten(step: Step, *, certain: bool) -> bool:
 
 
 def _can_be_written(old: Entry | None, new: Entry | None, is_database: IsDatabase) -> bool:
-    """An empty file is a database, too: one in which nothing is yet."""
+    """An empty file counts as an empty database."""
     if not isinstance(new, FileEntry) or new.link is not None or not is_database(new):
         return False
     if old is None:
@@ -80,9 +80,9 @@ def _can_be_written(old: Entry | None, new: Entry | None, is_database: IsDatabas
 
 
 def _has_only_its_own_beside(base: bytes, old: Entry | None, states: States) -> bool:
-    """Not so where a directory or a link bears the name of its log, or where a file that has
-    content bears that of its shared memory; nor where the log is there and the database is empty,
-    since SQLite throws the log away then."""
+    """False if a directory or link has the name of the log, or a file with content has the name of
+    the shared memory. Also false if there is a log and the database is empty, because SQLite would
+    discard the log."""
     log, journal = states(base + LOG), states(base + JOURNAL)
     if isinstance(old, FileEntry) and old.size == 0 and (log[0] or journal[0]):
         return False
@@ -91,8 +91,8 @@ def _has_only_its_own_beside(base: bytes, old: Entry | None, states: States) -> 
 
 
 def _together(steps: Collection[Step], touched: Collection[bytes]) -> Iterator[Step]:
-    """What belongs to a database that is replaced one after another, and before everything else: a
-    lock of another program is the likeliest failure, and then nothing must be rolled back."""
+    """Group the files of each replaced database, before everything else. A lock held by another
+    program is the likeliest failure, and then nothing has to be rolled back."""
     replaced = {s.path: s for s in steps if s.path in touched and s.type is StepType.RESTORE}
     beside: dict[bytes, list[Step]] = {base: [] for base in replaced}
     directories = {s.path for s in steps if DirectoryEntry in (type(s.before), type(s.after))}
@@ -149,5 +149,5 @@ def _exchanged(path: bytes, old: Entry | None, new: Entry | None) -> Iterator[St
 
 
 def _nothing(base: bytes) -> FileEntry:
-    """Shared memory is no content: whatever it holds, nothing is lost with it."""
+    """Shared memory is not content: nothing is lost with it."""
     return FileEntry(basename(base) + SHARED_MEMORY, 0o600, 0, 0, digest_of(b""))

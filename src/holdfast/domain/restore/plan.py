@@ -3,10 +3,10 @@
     walk both trees where they differ → one step per path → order so that each step finds its
     parent directory present and its destination free
 
-Preview, dry run, execution and recovery all use `plan_restore`; it is pure and deterministic, so
-a journal needs to hold only its inputs. Guarantees: nothing that was left out of either side is
-deleted or overwritten (RB-4); a path that would require that is `blocked`.
-Not guaranteed: that the disk still looks like `current` — the executor checks each step again.
+Preview, dry run, execution and recovery all use `plan_restore`. It is pure and deterministic, so a
+journal needs to hold only its inputs. Guarantee: nothing left out of either side is deleted or
+overwritten (RB-4). A path that would require that is `blocked`.
+Not guaranteed: that the disk still looks like `current`. The executor checks each step again.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from holdfast.domain.trees.changes import Change, TreeLoader, tree_changes
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.values.classes import NamedTuple, dataclass
 
-if TYPE_CHECKING:  # a save must not pay for it
+if TYPE_CHECKING:  # saves do not need these imports
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.git.drift import GitDrift
 
 SkippedPaths: TypeAlias = Mapping[bytes, str]
-"""Paths left out of a tree and why; a directory includes all below it."""
+"""Paths left out of a tree, each with a reason. A directory includes everything below it."""
 
 LeftOutByRules: TypeAlias = Callable[[bytes, bool], str | None]
-"""Why rules leave out a path, which is a directory or not; None when they capture it."""
+"""Why the rules leave out a path; None if they capture it. The flag says whether it is a
+directory."""
 
 
 class StepType(StrEnum):
@@ -44,8 +45,8 @@ class StepType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Bring `path` from `before` to `after`; doing it twice is the same as once. `database`: a
-    SQLite database, which is to become that without being replaced."""
+    """Change `path` from `before` to `after`; idempotent. `database`: a SQLite database to be
+    written in place, not replaced."""
 
     type: StepType
     path: bytes
@@ -64,7 +65,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """A path that cannot become what the target says without losing bytes that are not saved."""
+    """A path that cannot be restored without losing unsaved bytes."""
 
     path: bytes
     reason: str
@@ -72,8 +73,8 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A path that the target does not have and that stays anyway; `whole` when a directory stays
-    with everything in it."""
+    """A path that is not in the target and stays anyway. `whole`: a directory stays with everything
+    in it."""
 
     path: bytes
     reason: str
@@ -82,9 +83,9 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A path that was there when the checkpoint was made, that the checkpoint left out, and that is
-    gone now: the restore cannot bring it back. `is_cache`: a built-in rule leaves it out, so that a
-    tool can make it again. `can_be_included`: the setting `include` has it saved from then on."""
+    """A path that existed at the checkpoint, was left out of it, and is gone now, so the restore
+    cannot recover it. `is_cache`: a built-in rule leaves it out, and a tool can recreate it.
+    `can_be_included`: the setting `include` would save it from now on."""
 
     path: bytes
     reason: str
@@ -94,8 +95,8 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class ComponentStep:
-    """What happens to a part of state other than files; `blocked` are reasons why it cannot, and
-    `choices` its parts that can be restored one by one: key and line."""
+    """What happens to one component. `blocked` lists the reasons if it cannot be restored.
+    `choices` are the parts that can be restored one by one, as key and line."""
 
     name: str
     mode: str
@@ -110,8 +111,8 @@ RESTORED, FAILED = "restored", "failed"
 
 @dataclass(frozen=True, slots=True)
 class ComponentOutcome:
-    """The state of a component after a restore: restored, or failed with the reason. `idle`: it was
-    already as it should be. `left` are its parts that differ and were not asked for."""
+    """The state of a component after a restore: restored, or failed with the reason. `idle`:
+    nothing had to change. `left` lists parts that differ but were not selected."""
 
     name: str
     mode: str
@@ -126,9 +127,8 @@ UNDER_WAY = "a transaction of this database is open"
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """Steps in the order they run, the paths that block them, and warnings. `git`: where HEAD is
-    elsewhere than at the checkpoint, and stays there. A preview also names the `target` and the
-    `annotations` on it."""
+    """Steps in running order, blocked paths, and warnings. `git` is set if HEAD is elsewhere than
+    at the checkpoint and stays there. A preview also has the `target` and its `annotations`."""
 
     steps: tuple[Step, ...]
     blocked: tuple[Blocked, ...] = ()
@@ -146,7 +146,7 @@ class RestorePlan:
 
     @property
     def under_way(self) -> tuple[bytes, ...]:
-        """Databases that only a transaction keeps from being restored; it may end."""
+        """Databases that are blocked only by an open transaction, which may end."""
         return tuple(b.path for b in self.blocked if b.reason == UNDER_WAY)
 
     @property
@@ -175,12 +175,11 @@ def plan_restore(
 ) -> RestorePlan:
     """The steps from `current` to `target`, for all paths or for those under `paths`.
 
-    `other_workspaces` are directories that are none of this workspace's business: whatever the
-    target has there is left alone, and is no reason not to restore everything else.
+    `other_workspaces` are directories that belong to other workspaces. Everything the target has
+    there is left alone, and does not block the rest.
 
-    `under_way` are databases that a program is changing: the journal of that beside another state
-    would destroy it. Paths that the target lacks and `left_out_by_rules` names are not part of its
-    state, and stay.
+    `under_way` are databases with an open transaction, whose journal would destroy another state.
+    Paths that the target lacks and `left_out_by_rules` names are not part of its state, and stay.
     """
     in_the_way = _Lookup(current_skipped or {})
     left_out_then = _Lookup(target_skipped or {})
@@ -220,8 +219,8 @@ def in_running_order(steps: Iterable[Step]) -> tuple[Step, ...]:
 
 
 def _chosen(changes: Iterable[Change], paths: Collection[bytes]) -> Iterable[Change]:
-    """The changes asked for: all below a chosen path, and directories that have to come to be for
-    them. A directory that leads there is never removed or changed on its account."""
+    """The changes below chosen paths, and the directories that must be created for them.
+    Directories above a chosen path are never removed or changed."""
     if not paths:
         return changes
     changes = list(changes)
@@ -242,7 +241,7 @@ def _becomes_directory(change: Change) -> bool:
 def _keep_occupied_directories(
     changes: list[Change], in_the_way: _Lookup, kept: list[Kept], blocked: list[Blocked]
 ) -> list[Change]:
-    """Directories with unsaved paths stay; their parents therefore stay too."""
+    """Directories with unsaved paths stay, and so do their parents."""
     holding = {parent(k.path) for k in kept}
     result: list[Change] = []
     for change in sorted(changes, key=lambda c: (-c.path.count(b"/"), c.path)):
@@ -268,7 +267,7 @@ def _keep_occupied_directories(
 
 
 def topmost(kept: Iterable[Kept]) -> Iterable[Kept]:
-    """Without the content of directories that are no part of the checkpoint at all."""
+    """Without the content of directories that are kept whole."""
     kept = list(kept)
     whole = {each.path for each in kept if each.whole}
     for each in kept:
@@ -280,7 +279,7 @@ def topmost(kept: Iterable[Kept]) -> Iterable[Kept]:
 
 
 def _outside(changes: list[Change], blocked: set[bytes]) -> list[Change]:
-    """A blocked directory keeps what it holds: emptying it would gain nothing."""
+    """A blocked directory keeps its content, because emptying it would gain nothing."""
     if not blocked:
         return changes
     return [c for c in changes if not any(is_within(c.path, b) for b in blocked)]
@@ -327,15 +326,16 @@ _PHASES: dict[StepType, int] = {
 
 
 def _running_order(step: Step) -> tuple[int, int, bytes]:
-    """Empty before removing, make before filling; modes last, deepest first, so that a directory
-    becomes read-only only after everything in it is done."""
+    """Delete before removing directories, create directories before filling them. Modes come last,
+    deepest first, so that a directory becomes read-only only after its content is done."""
     depth = step.path.count(b"/")
     deepest_first = step.type in (StepType.RMDIR, StepType.CHMOD)
     return (_PHASES[step.type], -depth if deepest_first else depth, step.path)
 
 
 class _Lookup:
-    """Skipped paths, asked from both sides: what covers a path, and what lies below one."""
+    """Skipped paths, looked up in both directions: which one covers a path, and which is below
+    it."""
 
     def __init__(self, skipped: SkippedPaths) -> None:
         self._reasons = skipped
@@ -365,7 +365,7 @@ class _Lookup:
 
 
 class StepCounts(NamedTuple):
-    """Files and links by what a restore does to them, and directories apart."""
+    """Files and links by what a restore does to them; directories are counted separately."""
 
     created: int
     restored: int
@@ -374,7 +374,7 @@ class StepCounts(NamedTuple):
 
     @property
     def total(self) -> int:
-        """Of files and links."""
+        """The number of files and links."""
         return self.created + self.restored + self.deleted
 
 

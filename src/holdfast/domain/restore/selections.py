@@ -24,8 +24,8 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Paths that a restore was of; of none it is known which. `hunks`: of the one file in `paths`
-    only those, by name."""
+    """The paths that were restored; empty if unknown. `hunks`: only these hunks of the one file in
+    `paths`, by name."""
 
     paths: tuple[bytes, ...] = ()
     hunks: tuple[str, ...] = ()
@@ -34,8 +34,8 @@ class Selection:
 def restore_intent(
     words: str, paths: Sequence[bytes], hunks: Sequence[str] = (), *, confidence: float
 ) -> SnapshotIntent:
-    """What the record of a restore says: in words, and as data. Of a restore of everything the
-    words are enough, unless the name of a checkpoint makes them sound otherwise."""
+    """The intent of a restore record, as text and as data. For a full restore the text is enough,
+    unless a checkpoint name makes it look like a partial one."""
     calls: tuple[ToolCall, ...] = ()
     if paths or _SAID.search(words) is not None:
         call: dict[str, Any] = {"tool": RESTORE_TOOL, "paths": [_written(path) for path in paths]}
@@ -44,15 +44,14 @@ def restore_intent(
 
 
 def selection_of(record: Checkpoint) -> Selection | None:
-    """What the record of a restore says was selected; None for a restore of everything, and for
-    what is no such record."""
+    """The selection in a restore record; None for a full restore, or if it is not such a record."""
     if record.kind is not Kind.RESTORE:
         return None
     return selected_in(record.intent.tool_calls, record.intent.reasoning)
 
 
 def selected_in(calls: Sequence[ToolCall], words: str) -> Selection | None:
-    """The same from the parts of a record."""
+    """The selection in the parts of a record."""
     for call in calls:
         if isinstance(call, Mapping) and call.get("tool") == RESTORE_TOOL:
             paths = call.get("paths")
@@ -65,7 +64,7 @@ def selected_in(calls: Sequence[ToolCall], words: str) -> Selection | None:
 
 
 def selected_words(selection: Selection) -> str:
-    """`a.txt, b.txt and 4 more`, as texts with surrogate escapes; empty when it is not known."""
+    """`a.txt, b.txt and 4 more`, as texts with surrogate escapes; empty if unknown."""
     shown = ", ".join(to_text(path) for path in selection.paths[:_NAMED])
     more = len(selection.paths) - _NAMED
     return f"{shown} and {more} more" if more > 0 else shown

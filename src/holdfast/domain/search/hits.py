@@ -15,7 +15,7 @@ from holdfast.domain.search.query import Term
 from holdfast.domain.search.words import LONGEST_WORD, Name, Word, names, stem
 
 LONGEST_TEXT = 100_000
-"""Characters of one text that are searched."""
+"""How many characters of a text are searched."""
 
 _BEFORE = 50
 _WIDTH = 160
@@ -28,7 +28,7 @@ _GAPS = {ord(c): " " for c in "\t\n\r\v\f\x85\u2028\u2029"}
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A piece of a text in one line; `spans` are the beginnings and ends of what matched in it."""
+    """A piece of a text in one line; `spans` are the start and end of each match."""
 
     text: str
     spans: tuple[tuple[int, int], ...]
@@ -47,7 +47,7 @@ def spans(text: str, terms: Iterable[Term]) -> list[tuple[int, int]]:
 
 
 def excerpt(text: str, terms: Sequence[Term]) -> Excerpt | None:
-    """The text around its first match; None when it has none."""
+    """The text around its first match; None if there is none."""
     found = _first_spans(text, terms)
     if not found:
         return None
@@ -61,19 +61,19 @@ def excerpt(text: str, terms: Sequence[Term]) -> Excerpt | None:
 
 
 def lead_excerpt(text: str) -> Excerpt:
-    """What a text begins with, when nothing in it was looked for."""
+    """The beginning of a text, for a query without words."""
     tail = "…" if len(text) > _WIDTH else ""
     return Excerpt(text[:_WIDTH].translate(_GAPS) + tail, ())
 
 
 def _first_spans(text: str, terms: Sequence[Term]) -> list[tuple[int, int]]:
-    """At least those that begin within `_WIDTH` of the first one."""
+    """At least the spans that start within `_WIDTH` of the first one."""
     searched = text[:LONGEST_TEXT]
     if len(searched) <= _LONGEST_PIECE:
         return spans(searched, terms)
     wanted = {term.words[0] for term in terms}
     wanted |= {term.whole[:LONGEST_WORD] for term in terms if term.whole is not None}
-    # A stem may end in other letters than the word it is of: `happi` of happy.
+    # A stem may end in other letters than its word: `happi` for happy.
     wanted |= {term.stem[: max(len(term.stem) - 2, 1)] for term in terms if term.stem is not None}
     for begin, end in _pieces(searched):
         letters = _letters(searched[begin:end])
@@ -82,7 +82,7 @@ def _first_spans(text: str, terms: Sequence[Term]) -> list[tuple[int, int]]:
             if found:
                 behind = max(end, _next_space(searched, found[0][0] + _WIDTH))
                 return found + _within(searched, end, behind, terms)
-    # Between two pieces, or not at all.
+    # The match is between two pieces, or there is none.
     return spans(searched, terms) if any(len(term.words) > 1 for term in terms) else []
 
 
@@ -91,7 +91,7 @@ def _within(text: str, begin: int, end: int, terms: Sequence[Term]) -> list[tupl
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int]]:
-    """Where to cut, between words if there is such a place."""
+    """Where to split the text, between words if possible."""
     begin = 0
     while begin < len(text):
         end = _next_space(text, begin + _PIECE)
@@ -105,7 +105,7 @@ def _next_space(text: str, start: int) -> int:
 
 
 def _letters(text: str) -> str:
-    """All words and all names of a text are somewhere in this."""
+    """Normalised text that contains every word and name."""
     if not text.isascii():
         apart = unicodedata.normalize("NFKD", text)
         text = "".join(c for c in apart if not unicodedata.combining(c))
@@ -138,7 +138,7 @@ def _as_names(found: Iterable[Name], term: Term) -> set[tuple[int, int]]:
 
 
 def _as_forms(found: Iterable[Name], term: Term) -> set[tuple[int, int]]:
-    """Words and names whose stem is that of the term."""
+    """Words and names with the same stem as the term."""
     wanted = term.stem
     if wanted is None:
         return set()
@@ -165,7 +165,7 @@ def _joined(found: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _word_boundary(text: str, begin: int, match: int) -> int:
-    """The beginning of the next word, so that the piece does not start inside one."""
+    """The start of the next word, so that the excerpt does not start inside one."""
     if begin == 0 or text[begin - 1].isspace():
         return begin
     gaps = [at for at in range(begin, match) if text[at].isspace()]
@@ -180,7 +180,7 @@ class Field(StrEnum):
     REASONING = "reasoning"
     TAG = "tag"
     ID = "id"
-    """Of the goal, the task or the tool use."""
+    """The goal, the task or the tool use."""
     TOOL = "tool call"
     ANNOTATION = "annotation"
     PATH = "path"
@@ -197,12 +197,12 @@ FIELD_WEIGHTS = {
     Field.TOOL: 2.0,
     Field.PATH: 2.0,
 }
-"""How much a word counts, by its field."""
+"""The weight of a word, by its field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One text that matched; `message_index` tells which message it is."""
+    """One text that matched; `message_index` says which message it is."""
 
     field: Field
     excerpt: Excerpt
@@ -213,7 +213,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A checkpoint, or a message that no checkpoint knows, with the best matches first."""
+    """A checkpoint, or a message without a checkpoint, with its best matches first."""
 
     session_id: SessionId
     checkpoint: Checkpoint | None
@@ -224,9 +224,9 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Best first. When it is not `complete`, the index has not taken everything in yet: the next
-    search goes on with that. With `back_to_ns`, the query costs too much for everything, and what
-    is older was not looked at. Without a hit, `suggestions` are queries near it that have one."""
+    """Hits, best first. Not `complete`: the index is not up to date yet; the next search continues
+    indexing. `back_to_ns`: the query was too expensive, and older entries were not searched.
+    `suggestions` are similar queries with hits, if there is no hit."""
 
     hits: tuple[Hit, ...]
     complete: bool = True

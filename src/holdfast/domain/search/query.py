@@ -2,8 +2,8 @@
 
     login timeout          both words, in    "connection reset"    a phrase, or one word
                            any form                                exactly as written
-    getUser*               a beginning       kind: session: tag: path: name: after: before: is:
-                                             filters; two of one sort are a choice
+    getUser*               a prefix          kind: session: tag: path: name: after: before: is:
+                                             filters; repeated filters mean OR
 
 An unknown filter, or a filter with an invalid value, is searched as text. An unclosed quote ends
 with the line. An empty query matches everything; punctuation alone matches nothing.
@@ -35,7 +35,7 @@ FILTERS = ("kind", "session", "tag", "path", "name", "is", "after", "before")
 LONGEST_QUERY = 2_000
 MOST_TERMS = 32
 MOST_WORDS = 16
-"""Of one phrase: the words behind them are not looked for."""
+"""The most words in a phrase; further words are ignored."""
 
 _LISTS = ("terms", "kinds", "sessions", "tags", "paths", "names", "states")
 _FARTHEST_NS = (1 << 63) - 1
@@ -43,7 +43,7 @@ _PIECE = re.compile(r'(?:([A-Za-z]+):)?(?:"([^"]*)"?(\*?)|([^\s"]+))')
 
 
 class State(StrEnum):
-    """What a checkpoint, or a hit, can be asked to be."""
+    """A property of a checkpoint or hit that a query can require."""
 
     NAMED = "named"
     APPROVED = "approved"
@@ -55,9 +55,8 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """Words that follow each other. `whole` is the one word that they also are, when they were
-    written as one name; with `prefix` the last one need only begin like that. With `forms`, other
-    forms of it count as well: a word, or a name, whose stem is the same."""
+    """Adjacent words. `whole` is the one word they form, if written as one name. `prefix`: the last
+    word only has to start like this. `forms`: words and names with the same stem match too."""
 
     words: tuple[str, ...]
     whole: str | None = None
@@ -66,13 +65,13 @@ class Term:
 
     @property
     def stem(self) -> str | None:
-        """Of the word or name; None where only what was written counts."""
+        """The stem of the word or name; None if only the exact text matches."""
         return "".join(map(stem, self.words))[:LONGEST_WORD] if self.forms else None
 
 
 @dataclass(frozen=True, slots=True)
 class TagFilter:
-    """A tag as it is written, or the beginning of one."""
+    """A tag as written, or a prefix of one."""
 
     text: str
     prefix: bool = False
@@ -80,7 +79,7 @@ class TagFilter:
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """All terms are wanted, and one of each sort of filter."""
+    """All terms must match, and one of each kind of filter."""
 
     terms: tuple[Term, ...] = ()
     kinds: tuple[Kind, ...] = ()
@@ -92,11 +91,11 @@ class SearchQuery:
     after_ns: int | None = None
     before_ns: int | None = None
     is_wordless: bool = False
-    """Something was asked for, and all of it was punctuation: nothing is found."""
+    """The query was only punctuation, so nothing is found."""
 
     @property
     def about_checkpoints(self) -> bool:
-        """Whether it asks for what only a checkpoint has."""
+        """Whether it requires properties that only checkpoints have."""
         only = [state for state in self.states if state is not State.MESSAGE]
         return bool(self.kinds or self.tags or self.paths or self.names or only)
 
@@ -131,12 +130,12 @@ def free_words(text: str) -> list[tuple[int, int]]:
 
 
 def _bounded(found: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Each once, up to a limit."""
+    """Without duplicates, up to a limit."""
     return tuple(dict.fromkeys(found))[:MOST_TERMS]
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str, bool, bool]]:
-    """Key or nothing, value, whether it was quoted, whether it is only the beginning."""
+    """Key (may be empty), value, whether it was quoted, whether it is a prefix."""
     for key, quoted, star, plain in _PIECE.findall(text):
         if plain:
             yield key, plain.rstrip("*"), False, plain.endswith("*")
@@ -145,7 +144,7 @@ def _pieces(text: str) -> Iterator[tuple[str, str, bool, bool]]:
 
 
 def _terms(text: str, quoted: bool, prefix: bool) -> Iterator[Term]:
-    """One term of a phrase; of plain text one for each run that punctuation joins."""
+    """One term for a phrase; for plain text, one for each run that punctuation joins."""
     for part in [text] if quoted else text.split():
         found = list(names(part))
         words = tuple(word.text for name in found for word in name.words)
@@ -160,7 +159,7 @@ def _terms(text: str, quoted: bool, prefix: bool) -> Iterator[Term]:
 def _filtered(
     query: SearchQuery, key: str, value: str, prefix: bool, now_ns: int
 ) -> SearchQuery | None:
-    """The query with one more filter; None when it is none."""
+    """The query with one more filter; None if it is not a filter."""
     if not value.strip():
         return query if key in FILTERS else None
     if key in ("path", "name"):
@@ -186,7 +185,7 @@ def _filtered(
 
 
 def moment_ns(text: str, now_ns: int) -> int | None:
-    """`2h` is two hours ago; otherwise what a reference may say about time."""
+    """`2h` is two hours ago; otherwise any time that a reference accepts."""
     for written in (f"@{{{text} ago}}", f"@{{{text}}}"):
         try:
             found = parse_reference(written, now_ns=now_ns)
@@ -199,20 +198,20 @@ def moment_ns(text: str, now_ns: int) -> int | None:
 
 COUNTED_AT_MOST = 2_000
 FORM_SHARE = 0.6
-"""What another form of a word is worth, as a share of the word itself."""
+"""The weight of another form of a word, relative to the word itself."""
 
 _K = 1.2
 _B = 0.75
 
 
 def rarity(documents: int, total: int) -> float:
-    """Of a word that so many of all documents have; never nothing, never negative."""
+    """The rarity of a word that this many documents have; always positive."""
     documents = min(documents, total)
     return math.log(1 + (total - documents + 0.5) / (documents + 0.5))
 
 
 def score(frequencies: Sequence[float], rarities: Sequence[float], length: float) -> float:
-    """Both by the number of the term."""
+    """Both sequences are in term order."""
     norm = _K * (1 - _B + _B * length)
     total = 0.0
     for rare, frequency in zip(rarities, frequencies, strict=True):

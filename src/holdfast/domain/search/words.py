@@ -1,22 +1,21 @@
-"""The words of a text about code, their stems, and the known words that a mistyped one may have
-meant.
+"""The words of a text about code, their stems, and known words similar to a mistyped one.
 
     getUserName → get user name     HTTPServer → http server     src/auth_test.py → src auth test py
     whole: getusername              httpserver                   authtest
 
-A word is a run of letters and digits; a name is a run of words that only case, `_` or `-` separate.
+A word is a run of letters and digits. A name is a run of words separated only by case, `_` or `-`.
 Case and accents are removed. In scripts without spaces, every character is a word, so that any part
 of such a text is a phrase. The same text always gives the same words.
 
-A stem is the common part of an English word's forms: `refresh` of refreshing, refreshes, refreshed.
-It is M. F. Porter's algorithm of 1980, as SQLite's full-text index has it: endings are taken off or
-exchanged in five steps, as long as enough of the word remains. Stems are compared, never shown.
-Words with other characters than English letters are their own stem, because an id or a hash has no
-forms.
+A stem is the common part of an English word's forms: `refresh` for refreshing, refreshes,
+refreshed. It is M. F. Porter's algorithm of 1980, as in SQLite's full-text index: endings are
+removed or replaced in five steps, as long as enough of the word remains. Stems are compared, never
+shown. Words with other characters than English letters are their own stem, because an id or a hash
+has no forms.
 
-The distance of two words counts letters that were changed, added, left out, or swapped with their
-neighbour. Short words may differ in one, longer ones in two. A known word is near as well when it
-contains the typed one, or when their stems are near: "refesh" may mean "refreshing".
+The distance between two words counts letters that were changed, added, omitted, or swapped with
+their neighbour. Short words may differ in one, longer ones in two. A known word also matches if it
+contains the typed one, or if their stems are similar: "refesh" may mean "refreshing".
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ from itertools import pairwise
 from holdfast.values.classes import NamedTuple
 
 LONGEST_WORD = 64
-"""Longer runs are data, not words: their beginning represents them."""
+"""Longer runs are data, not words, and are truncated."""
 
-# Han, kana and the like: no spaces, so each character counts.
+# Han, kana and similar scripts have no spaces, so each character counts.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _ACCENTS = "\u0300-\u036f"
 _NAME = re.compile(
@@ -42,7 +41,7 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])|[_-]+")
 
 
 class Word(NamedTuple):
-    """One word as it is compared, and where the text has it."""
+    """One word in normalised form, and its position in the text."""
 
     text: str
     start: int
@@ -50,14 +49,14 @@ class Word(NamedTuple):
 
 
 class Name(NamedTuple):
-    """A run of words; `whole` is all of them in one, if there are several."""
+    """A run of words; `whole` joins them if there are several."""
 
     words: tuple[Word, ...]
     whole: str | None
 
     @property
     def stem(self) -> str:
-        """What it shares with its other forms: `refreshtoken` of refreshTokens."""
+        """The common part of its forms: `refreshtoken` for refreshTokens."""
         return "".join(stem(word.text) for word in self.words)[:LONGEST_WORD]
 
 
@@ -70,12 +69,12 @@ def names(text: str) -> Iterator[Name]:
 
 
 def words(text: str) -> list[str]:
-    """All words in order; phrases are looked for in these."""
+    """All words in order, for phrase search."""
     return [word.text for name in names(text) for word in name.words]
 
 
 def wholes(text: str) -> list[str]:
-    """The names that consist of several words, each in one."""
+    """The names of several words, each joined into one."""
     return [name.whole[:LONGEST_WORD] for name in names(text) if name.whole is not None]
 
 
@@ -90,7 +89,7 @@ def _words(name: str, offset: int) -> Iterator[Word]:
 
 
 def folded(word: str) -> str:
-    """Without case and accents, and not longer than a word is."""
+    """Without case and accents, and truncated to the longest word."""
     if not word.isascii():
         apart = unicodedata.normalize("NFKD", word)
         word = "".join(c for c in apart if not unicodedata.combining(c)) or word
@@ -100,7 +99,7 @@ def folded(word: str) -> str:
 _SHORTEST, _LONGEST = 3, 30
 _VOWELS = "aeiou"
 
-# Of several endings that fit, the longest counts: they occur in that order.
+# The longest matching ending counts, so they are in that order.
 _STEP_2 = (
     ("ational", "ate"),
     ("ization", "ize"),
@@ -141,7 +140,7 @@ _STEP_4 = (
 
 @lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
-    """Of a word in lower case."""
+    """The stem of a lower-case word."""
     if not (_SHORTEST <= len(word) <= _LONGEST and word.isascii() and word.isalpha()):
         return word
     word = _without_past(_without_plural(word))
@@ -159,7 +158,7 @@ def _without_plural(word: str) -> str:
 
 
 def _without_past(word: str) -> str:
-    """`-ed` and `-ing`."""
+    """Removes `-ed` and `-ing`."""
     if word.endswith("eed"):
         return word[:-1] if _measure(word[:-3]) > 0 else word
     for ending in ("ed", "ing"):
@@ -197,7 +196,7 @@ def _without_suffix(word: str) -> str:
 
 
 def _tidied(word: str) -> str:
-    """Without a silent `e`, and with one `l` at the end."""
+    """Without a silent `e`, and with a single `l` at the end."""
     if word.endswith("e"):
         start = word[:-1]
         if _measure(start) > 1 or (_measure(start) == 1 and not _ends_short(start)):
@@ -226,7 +225,7 @@ def _ends_double(start: str) -> bool:
 
 
 def _ends_short(start: str) -> bool:
-    """With consonant, vowel, consonant, the last not w, x or y: hop, and not snow."""
+    """Whether it ends in consonant, vowel, consonant, the last not w, x or y: hop, but not snow."""
     if len(start) < 3 or start[-1] in "wxy":
         return False
     last = len(start) - 1
@@ -241,8 +240,8 @@ _LONGEST_NEAR = 40
 
 
 def nearest(word: str, known: Iterable[tuple[str, int]], limit: int) -> list[str]:
-    """At most so many, the nearest first, of equals the one that is in more texts; `known` are
-    words with the number of their texts."""
+    """The nearest known words, nearest first, then by frequency. `known` has each word with its
+    number of texts."""
     if not _SHORTEST_NEAR <= len(word) <= _LONGEST_NEAR:
         return []
     found: list[tuple[float, int, str]] = []
@@ -262,18 +261,18 @@ def nearest(word: str, known: Iterable[tuple[str, int]], limit: int) -> list[str
 
 
 def _have_near_stems(one: str, other: str) -> bool:
-    """One letter apart at most: endings have gone, so what is left has to agree more closely."""
+    """At most one letter apart. Without their endings, words must agree more closely."""
     return min(len(one), len(other)) >= _SHORT and distance(one, other, 1) is not None
 
 
 def beginnings(word: str) -> Iterator[str]:
-    """What a word begins with that may have been meant: with its first letter, or the second in
-    its place."""
+    """First letters of words that may have been meant: the first letter, or the second in its
+    place."""
     yield from dict.fromkeys(word[:2])
 
 
 def distance(one: str, other: str, most: int) -> int | None:
-    """None when it is more than `most`."""
+    """The distance of two words; None if it is more than `most`."""
     if abs(len(one) - len(other)) > most:
         return None
     before: list[int] = []

@@ -1,8 +1,8 @@
 """Fallback values for settings that cannot be read: a typo must not end protection.
 
     a default that protects                         → the default
-    one that could reveal, change or delete more    → the value that does so least
-    patterns that leave files out                   → those that can be read, or nothing is saved
+    one that could reveal, change or delete more    → the most cautious value
+    patterns that leave files out                   → the readable ones; if none, nothing is saved
 
 Guarantee: each invalid setting is reported with the reason. A misspelt name that resembles one of
 the sensitive settings counts as that setting.
@@ -31,15 +31,15 @@ _CAUTIOUS: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class ReadableSettings:
-    """What a source sets, and by name what of it cannot be used, with the reason."""
+    """The valid settings of a source, and the reason for each invalid one."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
 
 
 def readable_settings(found: Mapping[str, Any], broken: Mapping[str, str]) -> ReadableSettings:
-    """`broken` are the settings whose very line cannot be read, with the reason. `InvalidSetting`
-    when it is unclear which files to leave out."""
+    """`broken` are settings on lines that cannot be parsed, with the reason. `InvalidSetting` if it
+    is unclear which files to leave out."""
     values: dict[str, Any] = {}
     problems = dict(broken)
     doubtful: dict[str, Any] = dict.fromkeys(broken)
@@ -62,13 +62,13 @@ def readable_settings(found: Mapping[str, Any], broken: Mapping[str, str]) -> Re
 
 
 def _closest_setting(key: str) -> str | None:
-    """The delicate setting that a name may mean."""
+    """The sensitive setting that a name may mean."""
     from holdfast.domain.search.words import distance
 
-    delicate = (_IGNORE, *_CAUTIOUS)
+    sensitive = (_IGNORE, *_CAUTIOUS)
     if key in KEYS:
-        return key if key in delicate else None
-    return next((one for one in delicate if distance(key, one, _FARTHEST) is not None), None)
+        return key if key in sensitive else None
+    return next((one for one in sensitive if distance(key, one, _FARTHEST) is not None), None)
 
 
 def _cautious(key: str, value: Any, problem: str) -> Any:
@@ -77,13 +77,13 @@ def _cautious(key: str, value: Any, problem: str) -> Any:
     if key != "retention":
         return _CAUTIOUS[key]
     from holdfast.domain.checkpoints import Kind
-    from holdfast.domain.retention import NEVER_DROPPED, RetentionRule
+    from holdfast.domain.retention import ALWAYS_KEPT, RetentionRule
 
-    return tuple(sorted((kind, RetentionRule()) for kind in Kind if kind not in NEVER_DROPPED))
+    return tuple(sorted((kind, RetentionRule()) for kind in Kind if kind not in ALWAYS_KEPT))
 
 
 def _patterns(value: Any, problem: str) -> tuple[str, ...]:
-    """Those that can be read, of which there must be one: else a secret may be meant."""
+    """The valid patterns. There must be one, because an invalid one may name a secret file."""
     if value == "":
         return ()
     kept: list[str] = []

@@ -1,4 +1,4 @@
-"""Every setting: key, meaning, default and check. Interfaces and docs are made from this."""
+"""Every setting: key, meaning, default and check. Interfaces and docs are generated from this."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SIZE_UNITS |= {u + e: 1 << 10 * n for n, u in enumerate("kmgt", 1) for e in (""
 
 
 class SecretRefused(ValueError):
-    """A value that may be a secret, and is not repeated."""
+    """A value that may be a secret, so errors do not repeat it."""
 
 
 def parse_size(value: Any) -> int:
@@ -111,7 +111,7 @@ _ON_OFF = _Choice("on", "off")
 
 
 def _worktree_files(value: Any) -> str:
-    """Former stores say on and off."""
+    """Older stores have on and off."""
     former = {"on": "always", "off": "never"}
     return _Choice("manual", "always", "never")(former.get(str(value), value))
 
@@ -186,7 +186,7 @@ def _branch_names(rule: str) -> Callable[[Any], Any]:
 
 
 class FromProject(Enum):
-    """What a project's own file, which another user may have written, can do to a setting."""
+    """Whether a project's own file, which another user may have written, can change a setting."""
 
     ALWAYS = "can only add protection"
     TRUSTED = "can weaken protection: applied after the user trusts the file"
@@ -202,8 +202,8 @@ def _setting(
     from_project: FromProject = FromProject.TRUSTED,
     user_only: bool = False,
 ) -> Any:
-    """`example` shows values as one would type them; a choice shows its own. `user_only`: taken
-    from the user's file alone."""
+    """`example` shows values as a user would type them; a choice generates its own. `user_only`:
+    read only from the user's file."""
     metadata = {
         "check": check,
         "help": help_text,
@@ -441,16 +441,16 @@ class Settings:
 RETIRED: Mapping[str, str] = {
     "max_automatic_per_hour": "automatic checkpoints are no longer replaced",
 }
-"""Settings of earlier versions: a store or a file that has one still opens, and it does nothing."""
+"""Settings of earlier versions. A store or file that has one still opens, and it has no effect."""
 
 KEYS: tuple[str, ...] = tuple(f.name for f in fields(Settings))
 DEFAULTS: Mapping[str, Any] = {f.name: f.default for f in fields(Settings)}
 HELP: Mapping[str, str] = {f.name: f.metadata["help"] for f in fields(Settings)}
 USER_ONLY = frozenset(f.name for f in fields(Settings) if f.metadata["user_only"])
-"""Neither a project nor a store may say which key of the user's is to be used; and of the daemon,
-and of the disk, there is one, whatever the workspace."""
+"""Projects and stores must not choose the user's key. The daemon and the disk are shared by all
+workspaces."""
 SIZES = frozenset(f.name for f in fields(Settings) if f.metadata["check"] is parse_size)
-"""Settings that are numbers of bytes."""
+"""Settings in bytes."""
 FROM_PROJECT: Mapping[str, FromProject] = {
     f.name: f.metadata["from_project"] for f in fields(Settings)
 }
@@ -469,7 +469,7 @@ def unknown_setting(key: str) -> InvalidSetting:
 
 
 def check_setting(key: str, value: Any) -> Any:
-    """The value as the program uses it; `InvalidSetting` names the key and what it takes."""
+    """The parsed value; `InvalidSetting` names the key and the expected values."""
     if key in RETIRED:
         raise InvalidSetting(
             f"the setting {key} no longer exists: {RETIRED[key]}",

@@ -1,10 +1,10 @@
-"""Which paths a command changes, according to its words: those that a known program writes, and
+"""The paths that a command changes, judged by its words: files that a known program writes, and
 file arguments of unknown programs.
 
     cp a ../b/    → ../b/a        sort -o ../f   → ../f         make -C ../x → all of ../x
-    mytool ../f   → ../f, if it is there              cat ../f → nothing, it only reads
+    mytool ../f   → ../f, if it exists                cat ../f → nothing, it only reads
 
-Pure: the caller knows whether a path is a directory. A path is relative to where the command runs.
+Pure: the caller knows whether a path is a directory. Paths are relative to the command's directory.
 Not detected: files that a program takes from a configuration, a list or an archive.
 """
 
@@ -28,8 +28,8 @@ _READERS = frozenset(
     "false : exit return ps kill sleep date whoami id uname env jq fd fdfind locate find man open "
     "for read alias trap eval git scp ssh docker podman kubectl".split()
 )
-"""Programs that never change a file just because it is handed to them. The changes of some of them
-have their own rule."""
+"""Programs that never change a file just because it is an argument. Some have their own rule for
+other changes."""
 _ALL = frozenset(
     "rm rmdir unlink srm rimraf del-cli trash trash-put trash-cli tee sponge prettier black isort "
     "gofmt rustfmt clang-format autopep8 eslint".split()
@@ -53,7 +53,7 @@ _VALUES = {
     "wget": "OPoaietTwQU",
     "curl": "oXHdFTuAebcEKmrxyYzwDP",
 }
-"""The letters of each program whose option takes the word behind it."""
+"""For each program, the option letters that take the next word as value."""
 _OUTPUTS = ("-o", "--output", "--output-file", "--out", "--outfile", "--output-document", "--log")
 _PACKERS = {"gzip": ".gz", "bzip2": ".bz2", "xz": ".xz", "zstd": ".zst", "lzma": ".lzma"}
 _UNPACKERS = {"gunzip": ".gz", "bunzip2": ".bz2", "unxz": ".xz", "unzstd": ".zst"}
@@ -63,14 +63,14 @@ _LISTS_ARCHIVE = re.compile(r"-[a-zA-Z]*[lptvzZ][a-zA-Z]*")
 
 
 def only_reads(words: Sequence[str]) -> bool:
-    """Whether files that are handed to this command stay as they are, all but those it is known to
+    """Whether this command leaves its file arguments unchanged, except those it is known to
     change."""
     name = program(words[0])
     return name in _READERS or (name in _COPIES and name != "mv")
 
 
 def changed_paths(words: Sequence[str], is_directory: IsDirectory) -> Iterator[str]:
-    """The paths that a command is known to write, take away or make."""
+    """The paths that a command is known to write, delete or create."""
     name = program(words[0])
     if name not in _READERS:
         yield from _outputs(words)
@@ -103,20 +103,20 @@ def changed_paths(words: Sequence[str], is_directory: IsDirectory) -> Iterator[s
 
 
 def copied_paths(words: Sequence[str]) -> list[str]:
-    """What a command copies: it stays as it is."""
+    """The sources of a copy, which stay unchanged."""
     return operands(words)[:-1] if program(words[0]) in _COPIES else []
 
 
 def moved_paths(words: Sequence[str]) -> list[str]:
-    """What `mv` takes away."""
+    """The sources of `mv`."""
     names = operands(words)
     return names if _target_directory(words) is not None else names[:-1]
 
 
-def changed_trees(words: Sequence[str], *, sent_away: bool) -> Iterator[str]:
-    """Directories in which a command changes files by a list that is not on its command line: of
-    these only those that lead out of the workspace have to be named. A build that is sent to
-    another directory, as by `make -C`, may change anything there."""
+def changed_trees(words: Sequence[str], *, runs_elsewhere: bool) -> Iterator[str]:
+    """Directories in which a command changes files that its command line does not list. Only those
+    outside the workspace have to be named. A build that runs in another directory, as with `make
+    -C`, may change anything there."""
     name = program(words[0])
     if name == "git":
         from holdfast.domain.shell.git_risk import changed_trees as changed_by_git
@@ -131,12 +131,12 @@ def changed_trees(words: Sequence[str], *, sent_away: bool) -> Iterator[str]:
     elif name == "patch":
         if not [word for word in operands(words) if word]:
             yield "."
-    elif sent_away and name in DIRECTORY_OPTIONS and name != "env":
+    elif runs_elsewhere and name in DIRECTORY_OPTIONS and name != "env":
         yield "."
 
 
 def named_in_code(words: Sequence[str], fed: str) -> Iterator[tuple[str, bool]]:
-    """Literal paths in code that an interpreter is given, each with whether it is written there."""
+    """Literal paths in code for an interpreter, each with whether the code writes it."""
     if not is_code(program(words[0])):
         return
     text = "\n".join((*words[1:], fed))
@@ -144,8 +144,8 @@ def named_in_code(words: Sequence[str], fed: str) -> Iterator[tuple[str, bool]]:
     yield from ((path, False) for path in literal_paths(text))
 
 
-def handed_over(words: Sequence[str]) -> Iterator[str]:
-    """What may be the name of a file in the words of a command: an option's value counts too."""
+def argument_paths(words: Sequence[str]) -> Iterator[str]:
+    """The words of a command that may be file names, including option values."""
     for word in words[1:]:
         if not word.startswith("-"):
             yield word
@@ -175,7 +175,7 @@ def edits_in_place(words: Sequence[str]) -> bool:
 
 
 def edited_files(arguments: Sequence[str]) -> list[str]:
-    """The files of `sed` and its like: behind the script, which is the first word or an option."""
+    """The files of `sed` and similar, after the script, which is the first word or an option."""
     values = {
         n + 1 for n, word in enumerate(arguments) if word in ("-e", "-f", "-pe", "-pie", "-ne")
     }
@@ -184,7 +184,7 @@ def edited_files(arguments: Sequence[str]) -> list[str]:
 
 
 def operands(words: Sequence[str]) -> list[str]:
-    """The words that are neither options nor their values."""
+    """The words that are neither options nor option values."""
     letters = _VALUES.get(program(words[0]), "")
     found: list[str] = []
     skip = False
@@ -254,7 +254,7 @@ def _target_directory(words: Sequence[str]) -> str | None:
 
 
 def _found(words: Sequence[str]) -> Iterator[str]:
-    """Where find changes something: in all that it searches."""
+    """The paths that find changes: everything it searches."""
     for position, word in enumerate(words):
         if word.startswith(("-fprint", "-fls")):
             yield from words[position + 1 : position + 2]
@@ -263,7 +263,7 @@ def _found(words: Sequence[str]) -> Iterator[str]:
 
 
 def searched(words: Sequence[str]) -> Iterator[str]:
-    """The directories that find looks in."""
+    """The directories that find searches."""
     found = False
     for word in words[1:]:
         if word in ("-H", "-L", "-P"):
@@ -297,7 +297,7 @@ def _downloaded(name: str, words: Sequence[str]) -> Iterator[str]:
 
 
 def _edited(words: Sequence[str]) -> Iterator[str]:
-    """The files that are edited in place, and the copies that `-i.bak` keeps of them."""
+    """Files edited in place, and the backups made by `-i.bak`."""
     suffixes = [found.group(1) for word in words if (found := _IN_PLACE_SUFFIX.fullmatch(word))]
     for path in edited_files(words[1:])[:_MOST_FILES]:
         yield path
@@ -312,7 +312,7 @@ def _packed(name: str, words: Sequence[str]) -> Iterator[str]:
 
 
 def _archive(words: Sequence[str]) -> Iterator[str]:
-    """The file that `tar` writes, and what it takes away when it packs."""
+    """The file that `tar` writes, and the files it removes after packing."""
     if unpacks(words) or any(word in ("-t", "--list", "tf", "-tf") for word in words):
         return
     for position, word in enumerate(words[1:], 1):
@@ -325,7 +325,7 @@ def _archive(words: Sequence[str]) -> Iterator[str]:
 
 
 def _made_by_git(words: Sequence[str]) -> Iterator[str]:
-    """A directory that git makes: of a clone, a repository or a worktree."""
+    """A directory that git creates for a clone, repository or worktree."""
     names = [word for word in words[1:] if not word.startswith("-")]
     for verb, number in (("clone", 2), ("init", 1), ("worktree", 2)):
         if names[:1] == [verb] and (verb != "worktree" or names[1:2] in (["add"], ["remove"])):

@@ -1,11 +1,11 @@
-"""A shell command line as data: the simple commands in it, whatever surrounds them.
+"""A shell command line as data: the simple commands in it, in any context.
 
 Quotes are removed, substitutions become separate commands, and redirections that write are listed.
 `read_script` is a simple tokenizer for texts that need no bash grammar, would take its parser too
 long, or cannot be parsed. It treats every bracket and backtick as a command boundary, so it finds
 too many commands rather than too few.
 
-Guarantees: it handles any text, in linear time, and reads a bounded part. Not known: the values of
+Guarantees: it handles any text in linear time, up to a maximum length. Not known: the values of
 variables, globs and aliases at run time.
 """
 
@@ -19,12 +19,12 @@ MOST_COMMANDS = 2_000
 _MOST_WORD = 4_096
 _DEEPEST = 4
 SUBSTITUTION = "$(…)"
-"""The placeholder in a word for a value that only the shell knows."""
+"""The placeholder for a value that only the shell knows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """Output that goes into a file; `appends` leaves what is there."""
+    """Output to a file; `appends` keeps the old content."""
 
     target: str
     appends: bool = False
@@ -32,8 +32,8 @@ class Redirect:
 
 @dataclass(frozen=True, slots=True)
 class ShellCommand:
-    """One simple command. `fed` is text that it reads: a here-document or a here-string. `scope`
-    names the subshells around it, the outermost first: a `cd` ends with its subshell."""
+    """One simple command. `fed` is its input from a here-document or here-string. `scope` lists the
+    subshells around it, outermost first, because a `cd` ends with its subshell."""
 
     words: tuple[str, ...]
     redirects: tuple[Redirect, ...] = ()
@@ -43,13 +43,13 @@ class ShellCommand:
 
 @dataclass(frozen=True, slots=True)
 class ShellScript:
-    """Commands in the order of the text; not `whole` when there was more than was read."""
+    """Commands in text order. Not `whole` if the text was too long to read completely."""
 
     commands: tuple[ShellCommand, ...]
     whole: bool = True
 
 
-# Ordered: the longer operator first.
+# The longer operator comes first.
 _TOKEN = re.compile(
     r"""(?P<space>[ \t\r]+)
       | (?P<continued>\\\n)
@@ -76,7 +76,7 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
 def read_script(text: str, *, depth: int = 0) -> ShellScript:
-    """The commands of a text, read without a grammar."""
+    """The commands of a text, tokenized without a grammar."""
     reader = _Reader(text[:MOST_READ], depth)
     commands = tuple(reader.commands())
     return ShellScript(commands, len(text) <= MOST_READ and len(commands) < MOST_COMMANDS)
@@ -99,7 +99,7 @@ class _Draft:
 
 
 class _Reader:
-    """Walks the tokens once; text in double quotes is parsed again for its substitutions."""
+    """Reads the tokens once. Text in double quotes is parsed again for its substitutions."""
 
     def __init__(self, text: str, depth: int) -> None:
         self._text = text
@@ -145,7 +145,7 @@ class _Reader:
             self._drafts.append(_Draft())
 
     def _enter_or_leave(self, kind: str, token: str, position: int) -> None:
-        """Keep count of brackets, and of which of them is a subshell."""
+        """Track open brackets, and which of them are subshells."""
         if kind == "substitution" or token == "(":
             subshell = not self._text.startswith(")", position)  # f() begins a function
             self._brackets.append(subshell)
@@ -157,13 +157,13 @@ class _Reader:
             self._scope = None
 
     def _begin_command(self) -> None:
-        """Not at each bracket: very many may be open, and few of them begin a command."""
+        """Set the scope here and not at each bracket: many may be open, and few begin a command."""
         if self._scope is None:
             self._scope = tuple(self._subshells)
         self._drafts[-1].scope = self._scope
 
     def _read_heredocs(self, position: int) -> int:
-        """The texts that the commands of the line before read, up to their last lines."""
+        """Read the here-documents of the previous line's commands."""
         for marker, draft in self._heredocs:
             last = re.compile(rf"^\t*{re.escape(marker)}[ \t]*$", re.MULTILINE)
             end = last.search(self._text, position)

@@ -1,11 +1,11 @@
 """Directories in which a command deletes files that it does not name, including ignored ones.
 
-    rm -rf build/*, mv src ../away     → all that is in build, in src
-    git clean -fdx, git stash --all    → all that is in the directory, in the repository
-    find . -name '*.db' -delete        → what matches the pattern, or is in a directory that does
-    python3 -c "shutil.rmtree('data')" → all that is in data
+    rm -rf build/*, mv src ../away     → everything in build, in src
+    git clean -fdx, git stash --all    → everything in the directory, in the repository
+    find . -name '*.db' -delete        → everything that matches, or is in a matching directory
+    python3 -c "shutil.rmtree('data')" → everything in data
 
-Pure: a path is relative to where the command runs. It includes one file too many rather than one
+Pure: paths are relative to the command's directory. It includes one file too many rather than one
 too few: a `find` condition that is not about a name counts as true. Not detected: files that a
 program deletes from its own list, as `make clean` does.
 """
@@ -21,7 +21,7 @@ from holdfast.domain.shell.inline_code import deletes_files, is_code, literal_pa
 from holdfast.values.classes import NamedTuple
 
 TOP_OF_REPOSITORY = ":/"
-"""As git spells it."""
+"""Git's notation."""
 _REMOVERS = frozenset("rm srm rimraf del-cli trash trash-put trash-cli".split())
 _DELETERS = _REMOVERS | frozenset("mv unlink shred truncate".split())
 _LISTERS = frozenset("ls fd fdfind".split())
@@ -31,13 +31,14 @@ _RUNS = ("-exec", "-execdir", "-ok", "-okdir")
 
 
 class EmptiedTree(NamedTuple):
-    """A place of which everything may be deleted; with `patterns`, what fits one of them."""
+    """A directory of which everything may be deleted, or everything that matches one of the
+    `patterns`."""
 
     place: str
     patterns: tuple[str, ...] = ()
 
     def takes(self, path: str) -> bool:
-        """Whether it takes a file, given by its path below the place."""
+        """Whether it covers a file, given by its path below the directory."""
         if not self.patterns:
             return True
         parts = path.lower().split("/")
@@ -49,16 +50,16 @@ class EmptiedTree(NamedTuple):
         )
 
 
-def deletes_what_it_is_handed(words: Sequence[str]) -> bool:
-    """Whether names that another command prints would be deleted by this one."""
+def deletes_its_arguments(words: Sequence[str]) -> bool:
+    """Whether this command would delete files whose names another command prints."""
     return program(words[0]) in _DELETERS
 
 
 def emptied_trees(
     words: Sequence[str], written: Sequence[str], fed: str, *, handed_on: bool
 ) -> Iterator[EmptiedTree]:
-    """What one command empties, by its words as the shell expands them and as they are `written`.
-    With `handed_on`, the names that it prints are deleted."""
+    """The trees that one command empties, from its words after shell expansion and as `written`.
+    `handed_on`: the names that it prints are deleted."""
     name = program(words[0])
     if name in _REMOVERS:
         yield from map(EmptiedTree, operands(words))
@@ -89,7 +90,7 @@ def _find_deletes(words: Sequence[str]) -> bool:
 
 
 def _patterns(words: Sequence[str]) -> tuple[str, ...]:
-    """The names that find looks for; none where only the shell knows one of them."""
+    """The names that find searches for; empty if only the shell knows one of them."""
     found = [
         words[position + 1]
         for position, word in enumerate(words[:-1])

@@ -1,8 +1,8 @@
 """The directory of each command in a shell script, and the expansion of its words, from the text
 alone.
 
-    cd, pushd, popd       → from here on, in this subshell
-    a subshell, bash -c   → what changes in it ends with it
+    cd, pushd, popd       → for the rest of this subshell
+    a subshell, bash -c   → changes end with it
     git -C, make -C, env  → for one command
     $NAME, {a,b}, *.txt   → variables that the script sets, braces, patterns
 
@@ -39,7 +39,7 @@ def flags(arguments: Sequence[str]) -> set[str]:
 
 
 class Directories(NamedTuple):
-    """Where a shell is, where it was before, and what `pushd` has put aside."""
+    """The current directory of a shell, the previous one, and the `pushd` stack."""
 
     directory: str
     before: str
@@ -47,7 +47,7 @@ class Directories(NamedTuple):
 
 
 class WorkingDirectory:
-    """Follows one script. `directory` is where the command that is looked at runs."""
+    """Tracks one script. `directory` is where the current command runs."""
 
     def __init__(self, directory: str) -> None:
         self._now = Directories(directory, directory)
@@ -58,7 +58,8 @@ class WorkingDirectory:
         return self._now.directory
 
     def enter(self, scope: tuple[int, ...]) -> None:
-        """The next command is in these subshells. Directories that it has left are dropped."""
+        """The next command is in these subshells. Directories of subshells that ended are
+        dropped."""
         same = 0
         while same < min(len(scope), len(self._outer)) and scope[same] == self._outer[same][0]:
             same += 1
@@ -68,17 +69,17 @@ class WorkingDirectory:
         self._outer += [(number, self._now) for number in scope[same:]]
 
     def apart(self) -> WorkingDirectory:
-        """The same place for a shell of its own, such as `bash -c`."""
+        """A copy for a separate shell, such as `bash -c`."""
         inner = WorkingDirectory(self.directory)
         inner._now = self._now
         return inner
 
     def at(self, chosen: str | None) -> WorkingDirectory:
-        """Where a single command runs that an option sends elsewhere, such as `git -C`."""
+        """The directory for a single command with an option such as `git -C`."""
         return self if chosen is None else WorkingDirectory(join(self.directory, chosen))
 
     def follow(self, words: Sequence[str]) -> None:
-        """Go where a command leads, if it is one that does."""
+        """Change directory if the command does."""
         name = program(words[0])
         targets = [word for word in words[1:] if word == "-" or not word.startswith(("-", "+"))]
         here, _, pushed = self._now
@@ -98,8 +99,8 @@ class WorkingDirectory:
 
 
 def join(directory: str, path: str) -> str:
-    """Where a path leads, by its letters alone. What only the shell knows (`~`, `$X`) counts as
-    somewhere else, unless it says that it is here."""
+    """The path in a directory, resolved as text. Values that only the shell knows (`~`, `$X`) count
+    as elsewhere, except `$PWD`."""
     if path.startswith(("$PWD", "${PWD}")):
         path = path.replace("${PWD}", ".", 1).replace("$PWD", ".", 1)
     if path.startswith(("~", "$")):
@@ -116,8 +117,8 @@ def join(directory: str, path: str) -> str:
 
 
 def findable(workspace: str, path: str, place: str) -> str:
-    """A path as seen from the workspace: as it was written if it leads to `place` from there, else
-    from the workspace if it is beside it, else in full."""
+    """A path as seen from the workspace: as written if it leads to `place` from there, else
+    relative if it is next to the workspace, else in full."""
     if path.startswith(("/", "~", "$")) or join(workspace, path) == place:
         return path
     beside = workspace.rstrip("/").rpartition("/")[0] + "/"
@@ -126,7 +127,7 @@ def findable(workspace: str, path: str, place: str) -> str:
 
 
 def _below_unknown(directory: str, path: str) -> str:
-    """The same from a directory that begins with what the shell has to expand."""
+    """`join` for a directory that starts with a value only the shell knows."""
     parts = directory.rstrip("/").split("/")
     for part in path.split("/"):
         if part == ".." and len(parts) > 1:
@@ -137,7 +138,7 @@ def _below_unknown(directory: str, path: str) -> str:
 
 
 MOST_WORDS = 1_000
-"""Of one command, after expansion."""
+"""The most words of a command after expansion."""
 _MOST_VALUES = 200
 _NAME = r"[A-Za-z_]\w*"
 _ASSIGNMENT = re.compile(rf"({_NAME})(\+?)=(.*)", re.DOTALL)
@@ -149,14 +150,14 @@ UNKNOWN = re.compile(r"[$`]")
 
 
 class Variables:
-    """The variables that a script has set so far, each with its possible values: those of a loop,
-    or one."""
+    """The variables a script has set so far, with their possible values: several for a loop
+    variable."""
 
     def __init__(self) -> None:
         self._values: dict[str, tuple[str, ...]] = {}
 
     def follow(self, words: Sequence[str]) -> None:
-        """Take what a command assigns: `A=x`, `export A=x`, `for a in x y`."""
+        """Apply assignments of a command: `A=x`, `export A=x`, `for a in x y`."""
         if not words:
             return
         if words[0] in ("for", "select") and words[2:3] == ("in",):
@@ -165,7 +166,7 @@ class Variables:
             return
         given = words[1:] if words[0] in _SETTERS else words
         if words[0] not in _SETTERS and not all(map(_ASSIGNMENT.match, words)):
-            return  # `A=x run`: the shell itself does not have it
+            return  # `A=x run` sets it for that command only
         for word in given:
             match = _ASSIGNMENT.match(word)
             if match is not None:
@@ -180,7 +181,7 @@ class Variables:
             self._values[name] = values[:_MOST_VALUES]
 
     def replaced(self, word: str) -> list[str]:
-        """The word with each known variable put in."""
+        """The word with known variables replaced, once per combination of values."""
         if "$" not in word or not self._values:
             return [word]
         words = [word]
@@ -196,7 +197,7 @@ class Variables:
 def expanded(
     words: Sequence[str], variables: Variables, look_up: Callable[[str], Sequence[str]]
 ) -> tuple[str, ...]:
-    """The words of a command; `look_up` gives the names that fit a pattern."""
+    """The expanded words of a command; `look_up` returns the names that match a pattern."""
     found: list[str] = []
     for word in words:
         for one in variables.replaced(word):

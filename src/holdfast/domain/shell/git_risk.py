@@ -1,4 +1,4 @@
-"""What a git command may destroy: uncommitted work, commits that nothing names, remote branches."""
+"""What a git command may destroy: uncommitted work, unreferenced commits, remote branches."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def git_findings(arguments: Sequence[str]) -> Iterator[Finding]:
 
 
 def changed_trees(arguments: Sequence[str]) -> Iterator[str]:
-    """The paths that a git command changes, from the directory it runs in: those that it names, or
-    all of the tree."""
+    """The paths that a git command changes, relative to its directory: those it names, or the whole
+    tree."""
     verb, rest = _verb(arguments)
     names = [word for word in rest if not word.startswith("-")]
     into = [word.partition("=")[2] for word in rest if word.startswith("--directory=")]
@@ -36,8 +36,8 @@ def changed_trees(arguments: Sequence[str]) -> Iterator[str]:
 
 
 def emptied_trees(arguments: Sequence[str]) -> Iterator[str]:
-    """Where a git command takes away files that are ignored: in paths that it names, from the
-    directory it runs in, or in all of the tree."""
+    """Where a git command deletes ignored files: in the paths it names, relative to its directory,
+    or in the whole tree."""
     verb, rest = _verb(arguments)
     has = _has(rest)
     if verb == "stash" and has("a", "--all") and rest[:1] not in (["apply"], ["branch"]):
@@ -97,7 +97,7 @@ def _judge(verb: str, rest: list[str]) -> tuple[RiskGrade, str | None]:
 
 
 def _has(words: Sequence[str]) -> Callable[..., bool]:
-    """Whether one of these options is given; a single letter also inside a bundle."""
+    """Returns a test for whether one of these options is given; single letters also in a bundle."""
     given = flags(words)
     return lambda *names: not given.isdisjoint(names)
 

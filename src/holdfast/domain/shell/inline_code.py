@@ -30,7 +30,7 @@ _MOST_CODE = 100_000
 
 
 def literal_paths(text: str) -> Iterator[str]:
-    """Texts in quotes that may be the names of files."""
+    """Quoted texts that may be file names."""
     for number, found in enumerate(_LITERAL.finditer(text[:_MOST_CODE])):
         if number == _MOST_LITERALS:
             return
@@ -38,7 +38,7 @@ def literal_paths(text: str) -> Iterator[str]:
 
 
 def written_paths(text: str) -> Iterator[str]:
-    """Literal paths that code opens for writing, whether or not they are there."""
+    """Literal paths that code opens for writing, whether or not they exist."""
     for number, found in enumerate(_WRITTEN.finditer(text[:_MOST_CODE])):
         if number == _MOST_LITERALS:
             return
@@ -65,7 +65,7 @@ def inline_code(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 
 def fed_code(words: Sequence[str], fed: str) -> Iterator[Finding]:
-    """What an interpreter reads from a here-document."""
+    """The code that an interpreter reads from a here-document."""
     name = program(words[0])
     if fed and is_code(name):
         yield from _code(name, fed[:100_000])

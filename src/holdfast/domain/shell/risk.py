@@ -40,7 +40,7 @@ _UNKNOWN = re.compile(r"[*?\[{$`~]")
 _DEEPEST = 3
 _MOST_WORDS = 60_000
 _CHARACTERS_A_WORD = 4
-_TAKING_NAMES = frozenset("xargs parallel read mapfile readarray entr".split())
+_READS_NAMES = frozenset("xargs parallel read mapfile readarray entr".split())
 _SCRATCH = ("/dev/", "/proc/", "/tmp/", "/var/tmp/")
 
 
@@ -56,10 +56,9 @@ class RiskGrade(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a command may do. `target` is the file that it would replace: where there is
-    none, it only makes a new one. `command` is the part of the script that does it.
-    `keeps_content` of what changes only permissions or owners. `shown` is a path that `reason`
-    names, where that is not the target."""
+    """One thing that a command may do. `target` is the file it would replace; the finding counts
+    only if that exists. `command` is the part of the script that does it. `keeps_content`: only
+    permissions or owners change. `shown` is the path in `reason`, if that is not the target."""
 
     grade: RiskGrade
     reason: str
@@ -70,18 +69,23 @@ class Finding:
 
     @property
     def gravity(self) -> tuple[int, bool, bool]:
-        """Of two with one grade, the one that may destroy more: content, and not of one file."""
+        """A sort key within one grade: lost content counts more, and so does more than one file."""
         return (self.grade, not self.keeps_content, not self.target)
 
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What a script may do. `outside` are the named paths that are outside the workspace, as they
-    were written, and `places` where each of them leads. `inside` are the places in the workspace
-    that it changes, `mentioned` those that it names in another way. `handed` are files outside that
-    are handed to a program which may change them. `emptied` are directories, and patterns, of which
-    it may delete everything. `uncounted`: there are more paths outside than are listed. `gravest`
-    is the command that `reason` is about, if it is one of several."""
+    """What a script may do.
+
+    - `outside`: the named paths outside the workspace, as written; `places` has the absolute path
+      of each.
+    - `inside`: the paths in the workspace that it changes; `mentioned`: those it names in another
+      way.
+    - `handed`: files outside that are arguments of a program which may change them.
+    - `emptied`: directories, and patterns, of which it may delete everything.
+    - `uncounted`: there are more paths outside than are listed.
+    - `gravest`: the command that `reason` is about, if it is one of several.
+    """
 
     grade: RiskGrade
     reasons: tuple[str, ...] = ()
@@ -101,8 +105,8 @@ class Assessment:
 
 
 class Disk(NamedTuple):
-    """What can be asked of absolute paths: whether there is anything, a file, a directory, and
-    which paths fit a pattern. Without a disk, everything may be there and nothing is known."""
+    """Questions about absolute paths: does it exist, is it a file or a directory, and which paths
+    match a pattern. The default assumes that everything exists and knows nothing else."""
 
     exists: Callable[[str], bool] = lambda place: True
     is_file: Callable[[str], bool] = lambda place: False
@@ -121,8 +125,8 @@ def assess(
     parse: Callable[[str], ShellScript],
     disk: Disk = ANY_DISK,
 ) -> Assessment:
-    """Grade a script that runs in `directory` of the workspace; `parse` reads what it hands to
-    further shells."""
+    """Grade a script that runs in `directory` of the workspace. `parse` parses the text it passes
+    to other shells."""
     from holdfast.domain.shell.risk_rules import sql_findings
 
     budget = _Budget()
@@ -151,7 +155,7 @@ def assess(
 
 
 class _Budget:
-    """How many words are looked at in all: commands that call others may call many, and long."""
+    """Limits the words analysed in total, because commands can call many others."""
 
     def __init__(self) -> None:
         self._left = _MOST_WORDS
@@ -166,7 +170,7 @@ class _Budget:
 
 
 class _Walk:
-    """The commands one after the other, with the directory that each of them runs in."""
+    """Analyses commands in order, each in its working directory."""
 
     def __init__(
         self,
@@ -214,7 +218,8 @@ class _Walk:
         self._variables.follow(command.words)
         words, many = unwrap(command.words)
         self.commands.append(ShellCommand(words, command.redirects, command.fed))
-        # All at once: a command may have very many, and each finding tells of the whole command.
+        # All at once, because a command may have very many, and each finding has the whole
+        # command's text.
         self._keep(
             (f for r in command.redirects for f in _redirect_findings(r.target, r.appends)), command
         )
@@ -231,7 +236,7 @@ class _Walk:
         if reads_unseen(words, command.fed):
             unseen = Finding(RiskGrade.RISKY, f"{words[0]} runs its input")
             self._keep([unseen], command)
-        self._name_all(words, command.fed, sent_away=chosen is not None)
+        self._name_all(words, command.fed, runs_elsewhere=chosen is not None)
         if depth < _DEEPEST:
             own = program(words[0]) != "eval"
             here = self._place
@@ -244,18 +249,18 @@ class _Walk:
         return expanded(words, self._variables, self._matching)
 
     def _matching(self, pattern: str) -> Sequence[str]:
-        """What fits a pattern, spelled as the shell would."""
+        """The paths that match a pattern, spelled as the shell would."""
         place = join(self._place.directory, pattern)
         return () if UNKNOWN.search(place) else self._disk.matching(place)
 
-    def _name_all(self, written: tuple[str, ...], fed: str, *, sent_away: bool) -> None:
-        """The paths that one command changes, and those that it may. One that is `sent_away` by an
-        option works in another directory."""
+    def _name_all(self, written: tuple[str, ...], fed: str, *, runs_elsewhere: bool) -> None:
+        """Record the paths that one command changes or may change. `runs_elsewhere`: an option
+        makes it work in another directory."""
         from holdfast.domain.shell.changed_paths import (
+            argument_paths,
             changed_paths,
             changed_trees,
             copied_paths,
-            handed_over,
             named_in_code,
             only_reads,
             searched,
@@ -263,13 +268,13 @@ class _Walk:
 
         words = self._expanded(written)
         for path in copied_paths(written):
-            self._tell(path)
+            self._list_path(path)
         for path in changed_paths(words, self._is_directory):
             self._name(path)
         if program(words[0]) == "find" and self._hands_names_over:
             for path in searched(words):
                 self._name(path)
-        for path in changed_trees(words, sent_away=sent_away):
+        for path in changed_trees(words, runs_elsewhere=runs_elsewhere):
             place = join(self._place.directory, path)
             if not self._is_inside(place):
                 self._name(place)
@@ -281,7 +286,7 @@ class _Walk:
         for word in words[1:_MOST_MENTIONED]:
             self._mention(word)
         if self._hands_names_over or not only_reads(words):
-            for path in (*handed_over(words), *(fed.split() if self._hands_names_over else ())):
+            for path in (*argument_paths(words), *(fed.split() if self._hands_names_over else ())):
                 self._hand_over(path)
 
     def _empty(self, words: tuple[str, ...], written: tuple[str, ...], fed: str) -> None:
@@ -302,7 +307,7 @@ class _Walk:
         return self._disk.is_directory(join(self._place.directory, path))
 
     def _keep(self, found: Iterable[Finding], command: ShellCommand) -> None:
-        """All but what only makes a new file."""
+        """Keep findings, except those that only create a new file."""
         kept = [f for f in found if not f.target or self._is_there(f.target)]
         text = _text_of(command) if kept else ""
         self.findings += [
@@ -311,7 +316,7 @@ class _Walk:
         ]
 
     def _found_from_here(self, finding: Finding) -> str:
-        """Its reason, with a path outside named so that it is found from the workspace."""
+        """The reason, with an outside path written relative to the workspace."""
         path = finding.shown or finding.target
         place = join(self._place.directory, path) if path else self._workspace
         if self._is_inside(place) or SUBSTITUTION in place:
@@ -323,11 +328,11 @@ class _Walk:
     def _is_there(self, path: str) -> bool:
         place = join(self._place.directory, path)
         if _UNKNOWN.search(place) or SUBSTITUTION in place:
-            return True  # which file that will be is unknown
+            return True  # the actual file is unknown
         return self._disk.exists(place)
 
     def _follow(self, inner: Called, depth: int) -> None:
-        """What a command runs. On another machine it names no path of this one."""
+        """Analyse what a command runs. On another machine, it names no paths of this one."""
         if not self._budget.spend(len(inner.text) // _CHARACTERS_A_WORD):
             return
         elsewhere = _Walk("/", "/", self._parse, self._budget, ANY_DISK)
@@ -349,7 +354,7 @@ class _Walk:
         if not path or path.startswith("/dev/") or path == "-" or SUBSTITUTION in path:
             return
         place = join(self._place.directory, path)
-        self._tell(path)
+        self._list_path(path)
         if self._is_inside(place):
             if len(self.inside) < _MOST_OUTSIDE:
                 self.inside.setdefault(place)
@@ -360,12 +365,12 @@ class _Walk:
             self._places.add(place)
             self.outside.setdefault(path if path not in self.outside else place, place)
 
-    def _tell(self, path: str) -> None:
+    def _list_path(self, path: str) -> None:
         if len(self.paths) < _MOST_PATHS:
             self.paths.setdefault(path)
 
     def _hand_over(self, path: str) -> None:
-        """A file that a program may change, because it is an argument."""
+        """Record a file that a program may change because it is an argument."""
         if not path or "\n" in path or SUBSTITUTION in path:
             return
         place = join(self._place.directory, path)
@@ -379,7 +384,7 @@ class _Walk:
             self.uncounted = True
 
     def _mention(self, word: str) -> None:
-        """A word of a command that may be a file: an option's value counts as well."""
+        """Record a word that may be a file, including an option's value."""
         path = word.partition("=")[2] if word.startswith("-") else word
         if len(self.mentioned) >= _MOST_MENTIONED or not path or SUBSTITUTION in path:
             return
@@ -392,21 +397,21 @@ class _Walk:
 
 
 def _hands_names_over(script: ShellScript) -> bool:
-    """Whether names that one command prints are the arguments of another."""
+    """Whether one command's output becomes another's arguments."""
     return any(
-        program(word) in _TAKING_NAMES or SUBSTITUTION in word
+        program(word) in _READS_NAMES or SUBSTITUTION in word
         for command in script.commands
         for word in command.words[:_MOST_MENTIONED]
     )
 
 
 def _deletes_names(script: ShellScript) -> bool:
-    """Whether one of its commands deletes what it is handed."""
-    from holdfast.domain.shell.emptied_trees import deletes_what_it_is_handed
+    """Whether one of its commands deletes its arguments."""
+    from holdfast.domain.shell.emptied_trees import deletes_its_arguments
     from holdfast.domain.shell.wrappers import unwrap
 
     found = (unwrap(command.words)[0] for command in script.commands if command.words)
-    return any(words and deletes_what_it_is_handed(words) for words in found)
+    return any(words and deletes_its_arguments(words) for words in found)
 
 
 def _redirect_findings(target: str, appends: bool) -> Iterator[Finding]:

@@ -80,7 +80,7 @@ def notable(reason: str, shown: str = "") -> Finding:
 
 
 def findings_of(words: Sequence[str], *, many: bool) -> Iterator[Finding]:
-    """What one command may do; `many`: to all names of a list."""
+    """What one command may do. `many`: it runs on every name in a list."""
     name, arguments = program(words[0]), words[1:]
     rule = _RULES.get(name)
     if rule is not None:
@@ -109,8 +109,8 @@ def findings_of(words: Sequence[str], *, many: bool) -> Iterator[Finding]:
 
 
 def _unknown(words: Sequence[str], *, many: bool) -> Iterator[Finding]:
-    """Which program it will be is not known; what it is given may tell what it is for. Options
-    without a program are what follows a substitution, where no grammar is at hand."""
+    """The program is unknown, but its arguments may reveal its purpose. Options without a program
+    follow a substitution that was read without a grammar."""
     dynamic = is_dynamic(words[0])
     if not dynamic and not words[0].startswith("-"):
         return
@@ -122,7 +122,7 @@ def _unknown(words: Sequence[str], *, many: bool) -> Iterator[Finding]:
 
 
 def script_findings(script: ShellScript) -> Iterator[Finding]:
-    """What only the commands of a script together tell."""
+    """Findings about several commands of a script together."""
     names = [program(unwrap(c.words)[0][0]) for c in script.commands if unwrap(c.words)[0]]
     bare = [n for c in script.commands for n in map(program, c.words[:2]) if n in SHELLS]
     if bare and any(name in ("curl", "wget") for name in names):
@@ -130,7 +130,7 @@ def script_findings(script: ShellScript) -> Iterator[Finding]:
 
 
 def sql_findings(commands: Iterable[ShellCommand]) -> Iterator[Finding]:
-    """A client of a database, and words that drop something, anywhere in the script."""
+    """A database client, and SQL that drops something, anywhere in the script."""
     listed = list(commands)
     clients = [c.words[0] for c in listed if c.words and program(c.words[0]) in _CLIENTS]
     if not clients:
@@ -150,7 +150,7 @@ def _names(arguments: Sequence[str]) -> list[str]:
 
 
 def _is_wide(names: Sequence[str]) -> bool:
-    """More than a person would check by eye: several, or a pattern, or unknown ones."""
+    """More than a person would check by eye: several names, a pattern, or an unknown one."""
     return len(names) > _MANY or any(
         set(name) & set("*?[{$") or name in (".", "..") for name in names
     )
@@ -230,7 +230,7 @@ def _move_findings(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     elif name == "rsync" and any(word.startswith("--delete") for word in arguments):
         yield risky("rsync deletes files that the source does not have")
     elif names:
-        target = names[-1] if name != "mv" else ""  # which takes something away as well
+        target = names[-1] if name != "mv" else ""  # mv also removes its source
         reason = f"{name} may replace {names[-1]}"
         yield Finding(RiskGrade.NOTABLE, reason, target, shown=names[-1])
 
@@ -317,7 +317,7 @@ def _crontab(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 
 def _git(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
-    from holdfast.domain.shell.git_risk import git_findings  # late: most commands are not git's
+    from holdfast.domain.shell.git_risk import git_findings  # late: most commands are not git
 
     yield from git_findings(arguments)
 

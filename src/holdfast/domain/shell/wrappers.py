@@ -1,9 +1,9 @@
 """Commands that run other commands. They are removed from the front of a command, and followed if
 they contain a script or a command for another machine.
 
-    sudo, env, timeout, npx, uv run …     → the command behind them is what counts
-    bash -c, eval, trap, watch, su -c …   → their text is read as a script of its own
-    ssh, docker exec, kubectl exec …      → the same, on a machine that no checkpoint holds
+    sudo, env, timeout, npx, uv run …     → the command after them counts
+    bash -c, eval, trap, watch, su -c …   → their text is parsed as a separate script
+    ssh, docker exec, kubectl exec …      → the same, on a machine outside all checkpoints
 
 Pure and bounded. A command whose name only the shell knows is not followed; see `is_dynamic`.
 """
@@ -42,7 +42,7 @@ DIRECTORY_OPTIONS = {
     "gradle": ("-p", "--project-dir"),
     "mvn": ("-f", "--file"),
 }
-"""Programs that work in a directory, each with the options that send it to another one."""
+"""Programs that work in a directory, each with the options that choose another one."""
 _DIRECTORY_OPTIONS = tuple({option for options in DIRECTORY_OPTIONS.values() for option in options})
 
 _WRAPPERS = frozenset(
@@ -69,7 +69,7 @@ _RUNNERS = {
     "pipx": ("run",),
     "corepack": ("pnpm", "yarn", "npm"),
 }
-"""Programs of which one verb runs another program."""
+"""Programs with a verb that runs another program."""
 
 _VALUES = {
     "sudo": "u g C h p r t U D R T",
@@ -103,7 +103,7 @@ _VALUES = {
     "chroot": "",
     "runuser": "u g G s w",
 }
-"""The letters of each wrapper whose option takes the word behind it."""
+"""For each wrapper, the option letters that take the next word as value."""
 
 _LONG_VALUES = frozenset(
     "--user --group --adjustment --chdir --unset --signal --with --kill-after --max-args "
@@ -127,8 +127,8 @@ _SYSTEM = re.compile(r"system\(\s*\\?\"((?:[^\"\\]|\\.)*?)\\?\"")
 
 
 class Called(NamedTuple):
-    """What a command runs: a text for a shell, or a command as words; `place` says where, when that
-    is somewhere else."""
+    """What a command runs: text for a shell, or a command as words. `place` says where, if not
+    here."""
 
     text: str = ""
     words: tuple[str, ...] = ()
@@ -136,12 +136,12 @@ class Called(NamedTuple):
 
 
 def is_dynamic(word: str) -> bool:
-    """Whether only the shell will know which program this is."""
+    """Whether only the shell knows which program this is."""
     return SUBSTITUTION in word or "$" in word or "`" in word or word == EACH
 
 
 def unwrap(words: Sequence[str]) -> tuple[tuple[str, ...], bool]:
-    """The command that really runs, and whether it gets its arguments from a list (xargs)."""
+    """The command that actually runs, and whether its arguments come from a list (xargs)."""
     rest, many = list(words[:_MOST_WORDS]), False
     while rest:
         if _ASSIGNMENT.match(rest[0]):
@@ -157,7 +157,7 @@ def unwrap(words: Sequence[str]) -> tuple[tuple[str, ...], bool]:
 
 
 def _behind(name: str, words: list[str]) -> list[str]:
-    """The command behind a wrapper; nothing when this is none, or has none."""
+    """The command after a wrapper; empty if this is not a wrapper, or nothing follows."""
     if name in _RUNNERS:
         position = 1
         while position < len(words) and words[position].startswith("-"):
@@ -190,7 +190,7 @@ def _without_options(name: str, words: list[str], operands: int) -> list[str]:
 
 
 def chosen_directory(words: Sequence[str]) -> str | None:
-    """The directory that an option makes a command run in: `git -C x`, `make -C x`, `env -C x`."""
+    """The directory that an option selects for a command: `git -C x`, `make -C x`, `env -C x`."""
     chosen: str | None = None
     if not any(word.startswith(_DIRECTORY_OPTIONS) for word in words[:_MOST_WORDS]):
         return None  # nearly all commands
@@ -204,8 +204,8 @@ def chosen_directory(words: Sequence[str]) -> str | None:
 
 
 def _directories(words: Sequence[str]) -> Iterator[str]:
-    """Each `-C`, which is relative to the one before it. After git's verb, and in the command that
-    env runs, it means something else."""
+    """Each `-C`, relative to the one before it. After git's verb, and in the command that env runs,
+    it has another meaning."""
     name = program(words[0]) if words else ""
     options = DIRECTORY_OPTIONS.get(name, ())
     position = 1
@@ -227,7 +227,7 @@ def _directories(words: Sequence[str]) -> Iterator[str]:
 
 
 def called(words: Sequence[str], fed: str) -> Iterator[Called]:
-    """What a command without wrappers runs besides itself; `fed` is what it reads."""
+    """What an unwrapped command runs besides itself; `fed` is its input."""
     found = 0
     for one in _called(words, fed):
         if one.text or one.words:
@@ -281,7 +281,7 @@ def _shell(arguments: list[str], fed: str) -> Iterator[Called]:
 
 
 def reads_unseen(words: Sequence[str], fed: str) -> bool:
-    """A shell that runs input from elsewhere, which cannot be read here."""
+    """Whether this is a shell that runs input which cannot be seen here."""
     arguments = words[1:]
     plain = not [word for word in arguments if not word.startswith("-")] or "-s" in arguments
     asked = any(word in ("--version", "--help", "-c") for word in arguments)
@@ -296,7 +296,7 @@ def _behind_letters(arguments: list[str]) -> list[str]:
 
 
 def _found(arguments: list[str]) -> Iterator[Called]:
-    """What find runs: each name that it finds may be many."""
+    """The commands that find runs. Each may run on many names."""
     for position, word in enumerate(arguments):
         if word in ("-exec", "-execdir", "-ok", "-okdir"):
             command = []
@@ -340,8 +340,8 @@ def _by_ssh(arguments: list[str]) -> Iterator[Called]:
 
 
 def _inside(name: str, arguments: list[str]) -> Iterator[Called]:
-    """In a container. Which word begins the command depends on options without end: each that may
-    is tried."""
+    """Commands in a container. The start of the command depends on countless options, so each
+    possible start is tried."""
     if "--" in arguments:
         yield Called(words=tuple(arguments[arguments.index("--") + 1 :]), place=f"inside {name}")
         return

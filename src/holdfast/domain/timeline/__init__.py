@@ -1,1 +1,1 @@
-"""What happened in a session, in order: events in lanes, rounds, rollbacks, undo history."""
+"""A session's events in order: lanes, rounds, rollbacks, undo history."""

@@ -1,9 +1,9 @@
 """Assigns lanes to events, from the newest to the oldest, as in a commit graph.
 
-    every lane waits for the parent of what was drawn on it last; the awaited checkpoint is drawn on
-    the first such lane, and the other lanes that waited for it end there
+    each lane waits for the parent of the last event drawn on it; that checkpoint is drawn on the
+    first lane that waits for it, and all others that do end there
 
-The safety checkpoint of a restore is not drawn: its children wait for its parent instead.
+A restore's safety checkpoint is not drawn: its children wait for its parent instead.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from holdfast.domain.timeline.timeline import (
 )
 
 MOST_LANES = 64
-"""Lines beyond share the last lane: they could not be distinguished."""
+"""Further lines share the last lane, because they could not be distinguished."""
 
 _RESTORES = {
     OperationKind.RESTORE: EventType.RESTORE,
@@ -93,7 +93,7 @@ class _LaneDrawing:
         return tuple(self._lanes)
 
     def place(self, happened: Happened) -> Event | None:
-        """The event as it is drawn; None for what is not."""
+        """The event as drawn; None if it is not drawn."""
         if isinstance(happened, (Outline, Round)):
             self._beside = None
             if isinstance(happened, Round):
@@ -139,7 +139,7 @@ class _LaneDrawing:
         )
 
     def _approval(self, ended: Round) -> Event:
-        """Beside the graph, on the line whose work it approved."""
+        """Next to the graph, on the line whose work was approved."""
         waiting = self._waiting_for(ended.approved) if ended.approved is not None else []
         begins = not waiting
         if not waiting:

@@ -1,7 +1,7 @@
 """All events of a session as one stream, newest first, with lanes.
 
     merge, newest first: checkpoints and records by sequence (I7), approvals by their round,
-    messages by the index that checkpoints know, everything else by time → give each its lane
+    messages by the index recorded in checkpoints, all others by time → assign a lane to each
 
 A lane is a line of work. A new one begins where work continues from an older checkpoint. The
 command line and the web page draw exactly this data. A page can end anywhere, and its cursor has
@@ -31,7 +31,7 @@ _LAST = 1 << 62
 
 
 class Outline(NamedTuple):
-    """A checkpoint as a timeline shows it: quick to read, and good for nothing else."""
+    """A checkpoint reduced to what a timeline shows, so that it is quick to read."""
 
     sequence: int
     id: CheckpointId
@@ -50,7 +50,7 @@ class Outline(NamedTuple):
     tool_use_id: str | None
     round: int
     selected: Selection | None = None
-    """What a restore was of, if not of everything."""
+    """The selection of a partial restore."""
 
 
 class EventType(StrEnum):
@@ -68,9 +68,9 @@ class EventType(StrEnum):
 
 
 class Event(NamedTuple):
-    """One thing that happened. `lane` is where it is drawn, None beside the graph; `passing` are
-    the lanes that go on beside it, `joins` those that end in it: work that grew from here.
-    `begins`: nothing newer is on its lane. `ends`: nothing older is."""
+    """One event. `lane` is where it is drawn, None if next to the graph. `passing` lanes continue
+    beside it; `joins` end in it, because their work started here. `begins`: nothing newer is on its
+    lane. `ends`: nothing older is."""
 
     type: EventType
     at_ns: int
@@ -88,12 +88,13 @@ class Event(NamedTuple):
     is_head: bool = False
     is_approved: bool = False
     session_id: SessionId | None = None
-    """In a timeline of several sessions."""
+    """Set in a timeline of several sessions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """Where a page ended: what is older than this is still to come, and what lanes wait for."""
+    """Where a page ended: older entries are still to come. Also the checkpoints that lanes wait
+    for."""
 
     checkpoint: int = _LAST
     approval: int = _LAST
@@ -125,9 +126,8 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What there is, each newest first and older than the cursor; no more of any is read than is
-    shown. `merged` are rounds that were approved; `restores` are operations by the record that they
-    left behind."""
+    """All entries older than the cursor, newest first; only as many are read as are shown. `merged`
+    are approved rounds. `restores` are operations by their record."""
 
     checkpoints: Iterable[Outline] = ()
     merged: Iterable[Round] = ()
@@ -139,7 +139,7 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """A page, newest first; `next` leads to what is older, None where everything began."""
+    """A page, newest first. `next` leads to the older page; None on the last one."""
 
     events: tuple[Event, ...]
     rounds: tuple[Round, ...] = ()
@@ -163,7 +163,7 @@ Happened: TypeAlias = Outline | Round | Message | Annotation | Activity
 
 
 def merged(sources: Sources) -> Iterator[Happened]:
-    """Everything, always the newest of the five heads."""
+    """All entries: always the newest of the five sources' next ones."""
     rows, approvals, messages, annotations, activities = (
         _Head(iter(source))
         for source in (
@@ -191,7 +191,7 @@ def merged(sources: Sources) -> Iterator[Happened]:
 
 
 def moment_of(happened: Happened) -> int:
-    """What the clock said."""
+    """The wall-clock time."""
     if isinstance(happened, Activity):
         return happened.started_at_ns
     if isinstance(happened, Round):
@@ -213,7 +213,7 @@ def older_than(cursor: Cursor, happened: Happened) -> Cursor:
 
 
 class _Head:
-    """The next of a source, or None at its end."""
+    """The next entry of a source, or None at its end."""
 
     __slots__ = ("_rest", "value")
 
@@ -226,7 +226,7 @@ class _Head:
 
 
 def _approval_is_newer(approval: Round | None, row: Outline | None) -> bool:
-    """Everything of a round came before its approval, everything of later rounds after it."""
+    """Everything in a round precedes its approval, and everything in later rounds follows it."""
     if approval is None or row is None:
         return approval is not None
     return row.round <= approval.number

@@ -1,23 +1,23 @@
 """How `undo` and `redo` of the workspace work: one line of states across all sessions.
 
-    walk the log, oldest first, with `past` (states that led here) and `future` (what was undone):
-      a save           other content than the last state: a new state, and the future ends, unless
-                       it is the safety checkpoint of a redo, or of an undo and only has more;
-                       the same: one more checkpoint of that state, nothing happened, unless files
-                       outside the workspace that a tool had named are others
-      a restore, reset a new state, also where no byte changed, and the future ends; one that was
-                       rolled back after a crash is none
+    walk the log, oldest first, with `past` (states that led here) and `future` (undone states):
+      a save           different content: a new state, and the future ends, unless it is the safety
+                       checkpoint of a redo, or of an undo and only has more files;
+                       same content: one more checkpoint of that state, unless files outside the
+                       workspace that a tool named have changed
+      a restore, reset a new state, even if no byte changed, and the future ends; one that was
+                       rolled back after a crash does not count
       an undo          the states above its target move from `past` to `future`, as one group
       a redo           the newest group moves back
 
-    undo: the newest state that the workspace is not in already. Something unsaved: the last state.
+    undo: the newest state that differs from the workspace. With unsaved changes: the last state.
     Otherwise the one before it. Directly after a restore that changed no file: that restore.
     turn: the newest such state in which a message was sent.
     redo: the newest group, as a whole.
 
-The end of a long log is usually enough. The walk starts at a point that begins a new state whatever
-came before, with nothing to redo (`first_certain`). If an answer depends on earlier entries,
-`EarlierNeeded` is raised.
+The end of a long log is usually enough. The walk starts at a point that begins a new state
+regardless of earlier entries, with nothing to redo (`first_certain`). If an answer depends on
+earlier entries, `EarlierNeeded` is raised.
 
 States are trees, so nothing here depends on which session or person made a change. A restore's
 safety checkpoint is scanned with the ignore rules of both sides, so it may contain more than the
@@ -41,9 +41,9 @@ from holdfast.values.classes import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """An entry of the log with the checkpoint that it made. `changed_outside`: a tool call before
-    it has changed files outside the workspace. `gap_before`: checkpoints between the moment before
-    it and this one were deleted."""
+    """A log entry with the checkpoint it made. `changed_outside`: a tool call before it changed
+    files outside the workspace. `gap_before`: checkpoints between the previous moment and this one
+    were deleted."""
 
     operation: Operation
     made: Checkpoint
@@ -53,9 +53,9 @@ class Moment:
 
 @dataclass(slots=True)
 class State:
-    """What the workspace held for a while. `restored` is the restore that led to it, `checkpoints`
-    all that hold it, oldest first, `also` ids of others that do. `gap_before`: checkpoints between
-    the state before it and this one were deleted."""
+    """One state of the workspace. `restored` is the restore that led to it. `checkpoints` hold it,
+    oldest first, and `also` has the ids of others that do. `gap_before`: checkpoints between the
+    previous state and this one were deleted."""
 
     tree: Digest
     since: Operation
@@ -69,14 +69,14 @@ class State:
 
     @property
     def newest_checkpoint(self) -> Checkpoint:
-        """The one to restore: records of restores only where nothing else has the state."""
+        """The checkpoint to restore; a restore record only if there is no other."""
         ordinary = [one for one in self.checkpoints if not one.kind.is_record]
         return (ordinary or self.checkpoints)[-1]
 
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What one undo moved out of the way."""
+    """The states that one undo reverted."""
 
     undo: Operation
     states: tuple[State, ...]
@@ -85,8 +85,8 @@ class Undone:
 @dataclass(frozen=True, slots=True)
 class Step:
     """What an undo reverts: everything from `before` to the present. `after` is the state that
-    followed `before`, None when nothing was saved since. `uncertain`: checkpoints in between were
-    deleted, so more than one thing may have happened."""
+    followed `before`, None if nothing was saved since. `uncertain`: checkpoints in between were
+    deleted, so there may have been several steps."""
 
     before: State
     after: State | None
@@ -94,7 +94,7 @@ class Step:
 
 
 class Difference(Enum):
-    """Between two trees; times are none."""
+    """The difference between two trees; times do not count."""
 
     NONE = "none"
     MORE = "more"
@@ -105,13 +105,13 @@ Compare = Callable[[Digest, Digest], Difference]
 
 
 class EarlierNeeded(Exception):
-    """The answer depends on moments before the first one that the walk began with."""
+    """The answer depends on moments before the start of the walk."""
 
 
 def first_certain(moments: Sequence[Moment], compare: Compare) -> int | None:
-    """The place of the first moment from which on a walk finds what a walk over the whole log does;
-    None if there is none. It has other content than the moment before it, and is a restore, or an
-    ordinary save after a save: then the state before it is that of the other save."""
+    """The index of the first moment from which a walk gives the same result as over the whole log;
+    None if there is none. Its content differs from the moment before it, and it is a restore, or an
+    ordinary save after a save, so that the state before it is known."""
     for place in range(1, len(moments)):
         before, one = moments[place - 1], moments[place]
         if before.made.tree == one.made.tree:
@@ -135,7 +135,7 @@ def _other(old: Digest, new: Digest) -> Difference:
 
 
 class UndoHistory:
-    """The walk over the log; oldest entry first. `compare` is asked about saves after an undo.
+    """The walk over the log, oldest entry first. `compare` is called for saves after an undo.
     Without the `whole` log, anything may raise `EarlierNeeded`. `gap_at_end`: checkpoints after the
     last moment were deleted."""
 
@@ -156,7 +156,7 @@ class UndoHistory:
         self._safety_has_more = False
         for moment in moments:
             if moment.gap_before and moment.operation.kind is not OperationKind.REDO:
-                self._end_future()  # a redo names the undo that it reversed
+                self._end_future()  # a redo names the undo that it reverses
             self._add(moment)
         if gap_at_end:
             self._end_future()
@@ -168,16 +168,17 @@ class UndoHistory:
 
     @property
     def redoable(self) -> list[Undone]:
-        """What a redo would bring back, the next one last. What it saves first ends nothing."""
+        """What can be redone, the next one last. The safety checkpoint of a redo does not end
+        it."""
         return self.future or self._future_before_safety
 
     def states_from(self, state: State) -> list[State]:
-        """This one and all that followed, oldest first."""
+        """This state and all that followed, oldest first."""
         place = next(n for n, one in enumerate(self.past) if one is state)
         return self.past[place:]
 
     def checkpoints_since(self, state: State) -> Iterator[Checkpoint]:
-        """From the one that would be restored on, oldest first."""
+        """From the checkpoint that would be restored, oldest first."""
         later = [one for after in self.states_from(state)[1:] for one in after.checkpoints]
         first = state.checkpoints.index(state.newest_checkpoint)
         yield from (*state.checkpoints[first:], *later)
@@ -188,8 +189,8 @@ class UndoHistory:
         differs: Callable[[Digest, Digest], bool],
         differs_outside: Callable[[State], bool] = _unchanged,
     ) -> Step | None:
-        """The last thing that happened; None when the workspace never held anything else.
-        `differs_outside` says whether tool calls since a state have changed files elsewhere."""
+        """The last step; None if the workspace never had another state. `differs_outside` says
+        whether tool calls since a state have changed files elsewhere."""
         after: State | None = None
         for place in range(len(self.past) - 1, -1, -1):
             state = self.past[place]
@@ -264,7 +265,7 @@ class UndoHistory:
         self.future = []
 
     def _is_rolled_back(self, moment: Moment) -> bool:
-        """An unfinished restore leads to what it had itself saved first."""
+        """An unfinished restore that was rolled back leads to its own safety checkpoint."""
         saved = moment.operation.safety
         back = saved is not None and saved == moment.made.restores_from
         return back and bool(self.past) and self.past[-1].tree == moment.made.tree
@@ -295,8 +296,9 @@ class UndoHistory:
         return True
 
     def _place_of(self, undo: Moment) -> int | None:
-        """Of the state that an undo led to: the one before what it says that it took back, else the
-        newest that has its target or, since that was deleted, its tree."""
+        """The index of the state that an undo led to. That is the state before the operation it
+        reverses. Otherwise it is the newest with its target or, if that was deleted, with its
+        tree."""
         target, tree = undo.made.restores_from, undo.made.tree
         places = range(len(self.past) - 1, -1, -1)
         for place in places[1:]:
@@ -315,7 +317,7 @@ class UndoHistory:
         return next((place for place in places if self.past[place].tree == tree), None)
 
     def _forget_undo(self, undo: Operation) -> None:
-        """What came after the state is its cause again, as if it had not been undone."""
+        """Remove an undo's record, as if it had not happened."""
         top = self.past[-1]
         left = [one for one in top.checkpoints if one.id != undo.checkpoint]
         if left and len(left) < len(top.checkpoints) and undo.checkpoint is not None:
@@ -326,7 +328,7 @@ class UndoHistory:
         redoable = self.redoable
         if not redoable or redoable[-1].undo.sequence != moment.operation.reverses:
             return False
-        if not self.future:  # it found something else than the undo had left, and returns there
+        if not self.future:  # the workspace had changed since the undo, so this counts as a restore
             self._restored(moment)
             self.future = redoable[:-1]
             return True

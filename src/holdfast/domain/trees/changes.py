@@ -1,7 +1,7 @@
 """Differences between two trees, and a tree with some paths replaced.
 
 Equal subtrees and equal rows are skipped, and renames are found by content. Replacing paths encodes
-only the directories on the way.
+only the directories above them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Change:
 
     @property
     def modes(self) -> tuple[int, int] | None:
-        """The old and the new mode, where they differ."""
+        """The old and the new mode, if they differ."""
         old, new = self.old, self.new
         if isinstance(old, SymlinkEntry | None) or isinstance(new, SymlinkEntry | None):
             return None
@@ -53,7 +53,7 @@ class Change:
 
 
 def tree_changes(load: TreeLoader, old: Digest | None, new: Digest | None) -> Iterator[Change]:
-    """Every path that differs, in path order, directories before what they hold."""
+    """Every path that differs, in path order, directories before their content."""
     if old == new:
         return
     old_tree = EMPTY_TREE if old is None else load(old)
@@ -117,7 +117,7 @@ _NAMED = 3
 
 
 def describe_changes(changes: Iterable[Change]) -> str:
-    """The files that differ, in one line: `Changed a.py; added b.py, c.py, d.py and 4 more`."""
+    """The changed files in one line: `Changed a.py; added b.py, c.py, d.py and 4 more`."""
     verbs = {
         ChangeType.MODIFIED: "changed",
         ChangeType.ADDED: "added",
@@ -139,7 +139,7 @@ def describe_changes(changes: Iterable[Change]) -> str:
 
 
 def visible_changes(changes: Iterable[Change]) -> Iterator[Change]:
-    """What people count: files and links, and directories only when nothing in them says it."""
+    """The changes that people count: files and links, and directories without listed content."""
     changes = list(changes)
     for index, change in enumerate(changes):
         if not change.is_directory:
@@ -155,19 +155,19 @@ _NEW_DIRECTORY_MODE = 0o755
 
 @dataclass(frozen=True, slots=True)
 class NewMode:
-    """The same file or directory with another mode; nothing, where there is none by now."""
+    """The same file or directory with another mode. No effect if it does not exist."""
 
     mode: int
 
 
 Replacement: TypeAlias = Entry | NewMode | None
-"""The new entry of a path; a directory includes all below it, None means nothing."""
+"""The new entry of a path; a directory includes everything below it, None removes it."""
 
 
 def replace_entries(
     load: TreeLoader, root: Digest, changes: Mapping[bytes, Replacement]
 ) -> tuple[Digest, dict[Digest, bytes]]:
-    """The digest of the changed tree, and the encoded directories that are new."""
+    """The digest of the changed tree, and the newly encoded directories."""
     encoded: dict[Digest, bytes] = {}
     digest, _ = _edit(load, load(root), changes, encoded)
     return digest, encoded

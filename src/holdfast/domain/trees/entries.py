@@ -13,7 +13,7 @@ _LATEST_NS = (1 << 63) - 1
 
 
 def storable_ns(time_ns: int) -> int:
-    """The nearest time that fits into 64 bits: years 1678 to 2262. File systems know more."""
+    """The nearest time that fits into 64 bits: years 1678 to 2262. File systems support more."""
     if -_LATEST_NS <= time_ns <= _LATEST_NS:
         return time_ns
     return _LATEST_NS if time_ns > 0 else -_LATEST_NS
@@ -23,9 +23,9 @@ def storable_ns(time_ns: int) -> int:
 class FileEntry:
     """A regular file.
 
-    `digest` is the digest of the whole content. Content above the chunking threshold is stored
-    as pieces, and `chunks` then names the list of them. `link` names the group of a file with
-    several names in the workspace: the path that sorts first among them.
+    `digest` covers the whole content. Content above the chunking threshold is stored in chunks, and
+    `chunks` names their list. `link` names the group of a file with several names in the workspace:
+    the path that sorts first among them.
     """
 
     name: bytes
@@ -41,7 +41,7 @@ class FileEntry:
         return isinstance(other, FileEntry) and self.digest == other.digest
 
     def same_state(self, other: Entry | None) -> bool:
-        """Equal in everything that a restore would bring back, times apart."""
+        """Equal in everything that a restore sets, except times."""
         return (
             isinstance(other, FileEntry)
             and self.digest == other.digest
@@ -52,7 +52,7 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True)
 class DirectoryEntry:
-    """A subdirectory, with the totals of all that lies below it."""
+    """A subdirectory, with the totals of everything below it."""
 
     name: bytes
     mode: int
@@ -66,7 +66,7 @@ class DirectoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class SymlinkEntry:
-    """A symbolic link, kept as a link: its target is text, never followed."""
+    """A symbolic link, stored as a link: its target is text, never followed."""
 
     name: bytes
     target: bytes

@@ -1,7 +1,7 @@
 """One directory as an immutable, canonically encoded value.
 
-Layout (little endian), columns rather than records so that decoding runs in C and the bytes
-compress well; names in each column are sorted and joined by NUL:
+Layout (little endian), in columns, so that decoding runs in C and the bytes compress well. Names in
+each column are sorted and joined by NUL:
 
     magic "HFT1" | u32 files | u32 directories | u32 symlinks | u32 chunked | u32 linked
     u32 length of file names | u32 of directory names | u32 of symlink names | u32 of targets
@@ -12,9 +12,9 @@ compress well; names in each column are sorted and joined by NUL:
     chunked rows    u32 file number, 32 B digest of the chunk list
     linked rows     u32 file number, u16 length, path of the group
 
-Equal directories encode to equal bytes, so equal subtrees share one object and compare by name.
-Decoding refuses anything not canonical, and every name that must not reach a file system, so a
-tree from a hostile store is stopped here.
+Equal directories encode to equal bytes, so equal subtrees share one object and compare by digest.
+Decoding refuses anything that is not canonical, and every name that must not reach a file system,
+so that a hostile store is stopped here.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MODE, _FLAGS = itemgetter(0), itemgetter(1)
 
 
 class Tree:
-    """The entries of one directory, each kind sorted by name. Never changed."""
+    """The entries of one directory, each kind sorted by name. Immutable."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Tree:
 
     @property
     def rows(self) -> Mapping[bytes, object]:
-        """Something for each name that is equal in two trees only if the entries are."""
+        """A value for each name; equal values in two trees mean equal entries."""
         return self.by_name
 
     def entry(self, name: bytes) -> Entry | None:
@@ -81,7 +81,7 @@ class Tree:
 
     @property
     def file_count(self) -> int:
-        """Files and links here and below: what a person counts as files."""
+        """Files and links here and below, as people count files."""
         here = len(self.files) + len(self.symlinks)
         return here + sum(entry.files for entry in self.directories)
 
@@ -103,8 +103,8 @@ class Tree:
 
 
 class _DecodedTree(Tree):
-    """One that makes an entry when it is asked for: trees are compared by their rows, and hardly
-    any row differs. Each of the `columns` has a row for each name."""
+    """Creates entries on demand, because trees are compared by their rows, and few rows differ.
+    Each of the `columns` has a row for each name."""
 
     def __init__(self, columns: tuple[dict[bytes, tuple[Any, ...]], ...]) -> None:
         self._columns = columns
@@ -172,7 +172,7 @@ def encode_columns(
     chunked: list[tuple[int, Digest]],
     linked: list[tuple[int, bytes]],
 ) -> bytes:
-    """A tree from columns that are in order already: what a scan has in hand."""
+    """A tree from sorted columns, as a scan has them."""
     directory_names = b"\0".join([entry.name for entry in directories])
     symlink_names = b"\0".join([entry.name for entry in symlinks])
     targets = b"\0".join([entry.target for entry in symlinks])
@@ -203,7 +203,7 @@ def encode_columns(
 
 
 def decode_tree(data: bytes) -> Tree:
-    """The tree that `data` encodes; `ObjectDamaged` when it is not the encoding of any."""
+    """The encoded tree; `ObjectDamaged` if `data` is not a valid encoding."""
     try:
         return _decode(data)
     except (struct.error, ValueError, IndexError) as error:
@@ -211,7 +211,7 @@ def decode_tree(data: bytes) -> Tree:
 
 
 def _decode(data: bytes) -> Tree:
-    """Everything that an encoder would not have written is refused: one tree has one encoding."""
+    """Refuses everything that an encoder would not write, so one tree has one encoding."""
     header = _HEADER.unpack_from(data)
     magic, n_files, n_directories, n_symlinks, n_chunked, n_linked = header[:6]
     if magic != _MAGIC:
@@ -238,7 +238,7 @@ def _decode(data: bytes) -> Tree:
 def _rows(
     data: bytes, at: int, layout: struct.Struct, names: Sequence[Any]
 ) -> tuple[dict[Any, tuple[Any, ...]], int]:
-    """A row for each name, and where they end; `ValueError` when there are fewer."""
+    """A row for each name, and the offset after them; `ValueError` if there are fewer."""
     if not names:
         return {}, at
     end = at + layout.size * len(names)
@@ -264,8 +264,8 @@ def _add_details(
 def _names(
     data: bytes, counts: tuple[int, int, int], lengths: tuple[int, int, int, int]
 ) -> tuple[tuple[bytes, ...], ...]:
-    """The columns of names, and the targets of links. Versions of a directory mostly have the same
-    names, and are decoded one after the other."""
+    """The columns of names, and the targets of links. Cached, because successive versions of a
+    directory mostly have the same names."""
     columns: list[list[bytes]] = []
     offset = 0
     for count, length in zip((*counts, counts[2]), lengths, strict=True):

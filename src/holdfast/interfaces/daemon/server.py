@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast import __version__
-from holdfast.api.automation import clean_up, give_memory_back
+from holdfast.api.automation import clean_up, release_memory
 from holdfast.domain.errors import HoldfastError
 from holdfast.interfaces.daemon import handlers, hook_client
 from holdfast.interfaces.daemon.address import surroundings
@@ -165,7 +165,7 @@ class Daemon:
                 except Exception:  # the next request reports a damaged or missing store
                     log(traceback.format_exc())
         self._memory_freed_at = done
-        give_memory_back()
+        release_memory()
 
     def _clean_up(self, workspace: Path) -> None:
         """Open the store separately, so that requests are served meanwhile."""

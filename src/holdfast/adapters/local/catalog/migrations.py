@@ -17,7 +17,7 @@ from holdfast.values.classes import NamedTuple
 
 
 class Migration(NamedTuple):
-    """`fill` computes what SQL alone cannot, in the same transaction."""
+    """`fill` computes values that SQL cannot, in the same transaction."""
 
     name: str
     script: str
@@ -36,7 +36,7 @@ _FIRST_SEALED = {
         " checksum"
     ),
 }
-"""What rows had when they got their checksums; a step describes the tables of its own time."""
+"""The columns when rows got their checksums; a step describes the tables of its own time."""
 
 _WIDER = {
     "sessions": "id, created_at_ns, status, title, agent, head, approved, round, checksum",
@@ -50,7 +50,7 @@ _WIDER = {
         " checksum"
     ),
 }
-"""What they had from step 0004 on."""
+"""The columns since step 0004."""
 
 
 def _seal_everything(db: apsw.Connection) -> None:
@@ -60,7 +60,7 @@ def _seal_everything(db: apsw.Connection) -> None:
 
 
 def _seal_wider_rows(db: apsw.Connection) -> None:
-    """A row that did not keep its checksum before the step must not get a good one by it."""
+    """A row that did not match its checksum before the step must not get a valid one."""
     for table, old in _FIRST_SEALED.items():
         new = _WIDER[table].split(", ")
         kept = [new.index(column) for column in old.split(", ")]
@@ -148,7 +148,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     ),
     Migration(
         "0004-conversation-rounds-components",
-        # Tables are rebuilt, so a row's fields are on disk in the order of its columns.
+        # Tables are rebuilt, so that a row's fields are on disk in column order.
         """
         CREATE TABLE wider_sessions (
           id TEXT PRIMARY KEY,
@@ -256,7 +256,8 @@ def require_known(
 ) -> None:
     known = [migration.name for migration in migrations]
     unknown = sorted(set(applied) - set(known))
-    # A later version has every step of this one: without them an unknown name is a changed byte.
+    # A later version has every step of this one. If one is missing, an unknown name is a changed
+    # byte.
     if unknown and not set(known) <= set(applied):
         raise StoreDamaged(
             f"the {database}'s list of migrations is damaged: it contains {unknown[-1]!a}",
@@ -270,10 +271,10 @@ def require_known(
 
 
 def migrate(db: apsw.Connection, migrations: tuple[Migration, ...] = MIGRATIONS) -> None:
-    """Apply what is missing, in order; a step that fails leaves no trace of itself.
+    """Apply missing steps, in order; a failed step leaves no trace.
 
-    Pages of tables that a step rebuilt are freed: nothing would ever look at them again, and so
-    nothing would notice damage of them.
+    Pages of rebuilt tables are freed. Otherwise they would never be read again, and damage to them
+    would go unnoticed.
     """
     applied = set(applied_migrations(db))
     for migration in migrations:

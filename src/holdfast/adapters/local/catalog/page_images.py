@@ -3,10 +3,10 @@
     database file + write-ahead log → for each page: its images, newest first
     page → cells → values
 
-SQLite refuses a file at the first byte that makes no sense, and takes a log with a damaged frame
-for one that ends there. Here every frame of the log's own generation counts, and a page is read
-cell by cell, so that damage costs the cells it hit. Not guaranteed: that a read value was ever
-written. The reader must verify it with the row checksums.
+SQLite refuses a file at the first invalid byte, and treats a damaged frame as the end of the log.
+Here every frame of the log's own generation counts, and a page is read cell by cell, so that damage
+costs only the cells it hit. Not guaranteed: that a read value was ever written. The reader must
+verify it with the row checksums.
 """
 
 from __future__ import annotations
@@ -23,22 +23,23 @@ _DATABASE_HEADER_BYTES = 100
 _INDEX_INTERIOR, _TABLE_INTERIOR, _INDEX_LEAF, _TABLE_LEAF = 2, 5, 10, 13
 _LARGEST_PAYLOAD = 64 << 20
 _MOST_COLUMNS = 32
-"""No table here has as many; chance bytes claim any number."""
+"""No table here has as many; random bytes claim any number."""
 _MOST_TRUNKS = 100_000
 
 Values: TypeAlias = tuple[Any, ...]
 
 
 class Unreadable(ValueError):
-    """These bytes are no cell."""
+    """These bytes are not a cell."""
 
 
 @dataclass(slots=True)
 class PageImages:
-    """Every image of every page, newest first; `continued` were read as the rest of a cell.
+    """Every image of every page, newest first; `continued` pages were read as the rest of a cell.
 
-    Of each page SQLite uses the first `usable_bytes`. `newest_may_be_lost` where a missing image
-    cannot be attributed."""
+    SQLite uses the first `usable_bytes` of each page. `newest_may_be_lost`: a missing image cannot
+    be attributed.
+    """
 
     images: dict[int, list[bytes]] = field(default_factory=dict)
     continued: set[int] = field(default_factory=set)
@@ -46,8 +47,8 @@ class PageImages:
     newest_may_be_lost: bool = False
 
     def has_known_kind(self, number: int, image: bytes) -> bool:
-        """Whether a page knows what it is, and is empty if it says so. If not, silence is no
-        proof."""
+        """Whether the page has a valid kind, and is really empty if it says so. Otherwise, finding
+        no rows proves nothing."""
         start = _DATABASE_HEADER_BYTES if number == 1 else 0
         kind, _, count, content = struct.unpack_from(">BHHH", image, start)
         known = kind in (_INDEX_INTERIOR, _TABLE_INTERIOR, _INDEX_LEAF, _TABLE_LEAF)
@@ -60,15 +61,15 @@ class PageImages:
         return found[0]
 
     def row_pages(self) -> Iterator[int]:
-        """Pages that may hold rows, those that know what they are first. Most of the others are
-        the long texts of rows that were read by then."""
+        """Pages that may hold rows, those of a known kind first. Most others hold the long texts of
+        rows that were read by then."""
         free = self._free_pages()
         clear = {n for n in self.images if self.has_known_kind(n, self.newest(n))}
         yield from sorted(clear - free)
         yield from sorted(self.images.keys() - clear - free - self.continued)
 
     def _free_pages(self) -> set[int]:
-        """Pages that the file says hold nothing; what they still show was deleted."""
+        """Pages on the file's free list; any content left in them was deleted."""
         free: set[int] = set()
         try:
             trunk = int.from_bytes(self.newest(1)[32:36], "big")
@@ -93,7 +94,7 @@ def page_images(database: bytes, log: bytes, *, usable_bytes: int = PAGE_BYTES) 
 
 
 def _frames(log: bytes) -> Iterator[tuple[int, bytes]]:
-    """Frames up to the last commit. Those of an older generation of the log carry other salts."""
+    """Frames up to the last commit. Frames of an older log generation have other salts."""
     size = _FRAME_HEADER.size + PAGE_BYTES
     frames = []
     for start in range(_WAL_HEADER.size, len(log) - size + 1, size):
@@ -116,7 +117,7 @@ def _frames(log: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _salts(log: bytes, seen: list[tuple[int, int]]) -> tuple[int, int]:
-    """The log's own say, unless no frame agrees with it: then what the first frames agree on."""
+    """The salts in the log's header, unless no frame matches; then those of the first frame."""
     header: tuple[int, ...] = _WAL_HEADER.unpack_from(log)
     if (header[4], header[5]) in seen[:2]:
         return header[4], header[5]
@@ -124,7 +125,7 @@ def _salts(log: bytes, seen: list[tuple[int, int]]) -> tuple[int, int]:
 
 
 def cells(pages: PageImages, number: int, image: bytes) -> Iterator[Values | Unreadable]:
-    """The rows of a page that can hold rows; a rowid comes first, in the place of its column."""
+    """The rows of a page; a rowid comes first, in place of its column."""
     start = _DATABASE_HEADER_BYTES if number == 1 else 0
     kind = image[start]
     if kind not in (_TABLE_LEAF, _INDEX_LEAF, _INDEX_INTERIOR):
@@ -140,7 +141,7 @@ def cells(pages: PageImages, number: int, image: bytes) -> Iterator[Values | Unr
 
 
 def scattered_cells(pages: PageImages, image: bytes) -> Iterator[Values]:
-    """Cells found by trying every offset: for a page whose own table of cells is damaged."""
+    """Cells found by trying every offset, for a page whose cell table is damaged."""
     for offset in range(8, PAGE_BYTES - 4):
         for kind in (_TABLE_LEAF, _INDEX_LEAF):
             try:
@@ -199,7 +200,7 @@ def _record(payload: bytes) -> Values:
 
 
 def _require_length(beginning: bytes, length: int) -> tuple[list[int], int]:
-    """The types of a record and where its values begin, when they make up just that length."""
+    """The types of a record and where its values begin, if they add up to this length."""
     header_size, position = _varint(beginning, 0)
     if not position <= header_size <= len(beginning):
         raise Unreadable("no record")

@@ -1,16 +1,16 @@
 """A readable catalog, however damaged the store's own is.
 
-    copy → sound and nothing forgotten: the copy
-         → else: page images of the damaged files → proven rows → a new catalog from them
+    copy → sound and complete: the copy
+         → else: page images of the damaged files → verified rows → a new catalog from them
 
-    proven rows → a fresh database beside the old one → what the log says is missing is entered as
-    lost → heads that are gone move to the newest checkpoint that is left
+    verified rows → a fresh database beside the old one → checkpoints that only the log names are
+    recorded as lost → heads that are gone move to the newest remaining checkpoint
 
-Guarantee: every proven row is in the new catalog, unchanged except for heads; the new catalog has
+Guarantee: every verified row is in the new catalog, unchanged except for heads; the new catalog has
 no problem of its own. It is folded into one file and synced, ready to be put in place.
 
-Everything is done in a scratch directory; the store is only read. Of an encrypted catalog, pages
-that are not authentic are lost, and rows on the others are kept; the new one is encrypted again.
+Everything is done in a scratch directory; the store is only read. In an encrypted catalog, pages
+that fail authentication are lost, and rows on the others are kept; the new one is encrypted again.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _UNKNOWN_SESSION = SessionId("recovered")
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """What the new catalog could not keep."""
+    """What the new catalog lost."""
 
     lost_checkpoints: tuple[CheckpointId, ...]
     lost_operations: int
@@ -79,7 +79,7 @@ def rebuild(
     expected_operations: int = 0,
     cipher: Cipher | None = None,
 ) -> Rebuilt:
-    """Write the new catalog at `path`; `expected_operations` were once acknowledged."""
+    """Write the new catalog at `path`; `expected_operations` were acknowledged once."""
     with new_database(path, cipher) as db:
         migrate(db)
         with db:
@@ -121,7 +121,7 @@ class _CatalogBuilder:
         )
 
     def _kept_checkpoints(self) -> dict[int, tuple[Any, ...]]:
-        """Without what was dropped on purpose, and one row for each id and each name."""
+        """Without deleted checkpoints, and with one row per id and name."""
         gone = {row[4] for row in self._saved.rows["operations"].values() if row[1] in _GONE}
         taken: set[Any] = set()
         kept: dict[int, tuple[Any, ...]] = {}
@@ -152,7 +152,7 @@ class _CatalogBuilder:
         self._insert("operations", [(*row, checksum_of("operations", row))])
 
     def _nearest_session(self, number: int | None) -> str:
-        """The session of a lost entry is unknown; the one before it is the best guess."""
+        """The session of a lost entry is unknown; that of the entry before it is the best guess."""
         operations = self._saved.rows["operations"]
         earlier = [n for n in operations if number is None or n < number] or list(operations)
         if earlier:
@@ -190,7 +190,7 @@ class _CatalogBuilder:
                 facts["current_session"] = operations[max(operations)][2]
         self._db.executemany("INSERT INTO settings VALUES (?,?)", self._saved.settings.items())
         self._db.executemany("INSERT INTO facts VALUES (?,?)", facts.items())
-        # Above every count that was ever noted, so that nothing seems forgotten.
+        # Above every recorded count, so that nothing seems forgotten.
         self._db.execute("UPDATE seals SET changes=?", (self._saved.changes,))
         seal_settings(self._db)
 
@@ -199,7 +199,7 @@ _LOG_BEGINNING = b"\x37\x7f\x06"
 
 
 class ReadableCatalog:
-    """One look, with the store's lock held."""
+    """One recovery attempt, with the store's lock held."""
 
     def __init__(
         self,
@@ -216,7 +216,7 @@ class ReadableCatalog:
         self._cipher = None if keys is None else keys.cipher("catalog")
 
     def readable(self) -> tuple[Path, CatalogLosses | None, tuple[str, ...]]:
-        """A copy that can be read: of the catalog itself, or of what is left of it."""
+        """A readable copy: of the catalog itself, or of what is left of it."""
         copy = self._scratch / "catalog.db"
         problem = self._copy_catalog(copy)
         if problem is None:
@@ -242,7 +242,7 @@ class ReadableCatalog:
         return rebuilt, losses, outcome.unreadable
 
     def _copy_catalog(self, copy: Path) -> str | None:
-        """Copy, and say what is wrong with it, if anything is."""
+        """Copy it, and return what is wrong with it, if anything."""
         source = self._layout.catalog
         if not source.exists():
             return "the file is missing"
@@ -263,7 +263,7 @@ class ReadableCatalog:
             return str(error)
 
     def _salvage(self) -> Salvaged:
-        """From the catalog; when nothing is left there, from a file it was swapped with."""
+        """From the catalog or, if nothing is left there, from a file it was swapped with."""
         places = [self._layout.catalog, self._layout.objects / "index.db", self._layout.stat_cache]
         places += sorted(self._layout.directory.glob("set-aside/*/*.db"))
         places += [self._layout.description, self._layout.journal]
@@ -287,7 +287,7 @@ class ReadableCatalog:
         return sealed_page_images(database, log, self._cipher)
 
     def _logs(self, database: Path) -> list[bytes]:
-        """Its own log; then any other file that is one, should it have been swapped with that."""
+        """Its own log, then any other log file, in case they were swapped."""
         own = _read(database.with_name(database.name + "-wal"))
         others = [self._layout.lock, *self._layout.directory.rglob("*-wal")]
         found = [data for data in map(_read, others) if data[:3] == _LOG_BEGINNING]

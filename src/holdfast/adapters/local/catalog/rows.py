@@ -1,9 +1,9 @@
 """Catalog rows to values and back, and their checksums; the one place that knows the column order.
 
-Each session, checkpoint and operation ends with a checksum of its table and of its other columns,
-compared on every read, so that a changed byte is damage and never a different history (RL-4).
-Settings and facts are few: one row of `seals` covers all of them, and counts the transactions that
-left no operation, so that none can vanish unnoticed either. Checksums are kept right in the same
+Each session, checkpoint and operation ends with a checksum of its table name and its other columns.
+It is compared on every read, so that a changed byte is damage and never a different history (RL-4).
+Settings and facts are few: one row of `seals` covers all of them, and counts the transactions
+without an operation, so that none can vanish unnoticed either. Checksums are updated in the same
 transaction as the rows themselves.
 """
 
@@ -50,14 +50,14 @@ SEALED_COLUMNS = {
     "checkpoints": CHECKPOINT_COLUMNS,
     "operations": OPERATION_COLUMNS,
 }
-"""Tables whose rows carry a checksum, which is the last column."""
+"""Tables whose rows have a checksum, which is the last column."""
 
 CHECKSUM_BYTES = 16
 
 
 def checksum_of(table: str, values: tuple[Any, ...]) -> bytes:
-    """Of a row without its checksum, in the encoding that docs/design/formats.md defines: what
-    Python writes for a tuple in ASCII, the same in every version."""
+    """The checksum of a row without its checksum column, in the encoding that
+    docs/design/formats.md defines: Python's ASCII form of a tuple, the same in every version."""
     return digest_of(f"{table}{values!a}".encode())[:CHECKSUM_BYTES]
 
 
@@ -142,14 +142,14 @@ _SETTINGS = "settings"
 
 
 def seal_rows(db: apsw.Connection, table: str, where: str = "1", *values: Any) -> None:
-    """Give the chosen rows of a table the checksum of what they now hold."""
+    """Update the checksum of the chosen rows of a table."""
     seal_columns(db, table, SEALED_COLUMNS[table], where, *values)
 
 
 def seal_columns(
     db: apsw.Connection, table: str, columns: str, where: str = "1", *values: Any
 ) -> None:
-    """The same for a table with these columns, of which the checksum is the last."""
+    """The same for a table with these columns, with the checksum last."""
     key = columns.partition(",")[0]
     rows = db.execute(f"SELECT {columns} FROM {table} WHERE {where}", values).fetchall()
     for row in rows:
@@ -158,7 +158,7 @@ def seal_columns(
 
 
 def seal_settings(db: apsw.Connection) -> int:
-    """Cover settings and facts as they are now; the number of changes so far."""
+    """Update the checksum of settings and facts; returns the number of changes so far."""
     query = "SELECT changes FROM seals WHERE name=?"
     found: list[Any] = db.execute(query, (_SETTINGS,)).fetchall()
     changes = int(found[0][0]) + 1 if found else 0
@@ -170,7 +170,7 @@ def seal_settings(db: apsw.Connection) -> int:
 
 
 def unlogged_changes(db: apsw.Connection) -> int:
-    """How many transactions left no operation; `ValueError` when settings were tampered with."""
+    """How many transactions had no operation; `ValueError` if settings were tampered with."""
     query = "SELECT changes, checksum FROM seals WHERE name=?"
     found: list[Any] = db.execute(query, (_SETTINGS,)).fetchall()
     if not found or found[0][1] != _settings_checksum(db, found[0][0]):
@@ -203,14 +203,14 @@ _TYPES: tuple[type | tuple[type, ...], ...] = (
     *(int, str, _MAYBE_TEXT, str, int, str, _MAYBE_TEXT, float, int, int, int),
     *(_MAYBE_TEXT, int, _MAYBE_NUMBER, _MAYBE_TEXT, int, _MAYBE_TEXT),
 )
-"""Damage can also change what a value is; views must be able to rely on that."""
+"""Damage can also change a value's type, and views rely on the types."""
 
 
 def outline_reader() -> Callable[[tuple[Any, ...]], Outline]:
-    """Outlines are not compared with their checksums, which would take longer than the reading
-    itself: what is shown leads to a checkpoint by its id, and that is read like any other."""
+    """Outlines are not verified with their checksums, which would take longer than reading them. A
+    user reaches the checkpoint itself by its id, and that is verified."""
     from holdfast.domain.restore.selections import (
-        selected_in,  # late, as the next: no save needs it
+        selected_in,  # late, like the next: no save needs it
     )
     from holdfast.domain.timeline.timeline import Outline
 

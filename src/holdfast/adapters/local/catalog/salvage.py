@@ -1,10 +1,10 @@
 """The provably undamaged rows of a damaged catalog.
 
-    page images → cells → rows whose checksum holds → one row per key → what is missing is named
+    page images → cells → rows with a valid checksum → one row per key → missing ones are listed
 
-A page whose newest image is sound speaks for itself; for one that is not, older images and every
-offset of it are tried. Guarantee: no row is returned whose checksum does not hold, and of two
-versions of a row the one of the newer image. Settings are taken all or none: they share a checksum.
+A page with a sound newest image needs no others; otherwise, older images and every offset of it are
+tried. Guarantee: no row is returned whose checksum is wrong, and of two versions of a row the one
+in the newer image is returned. Settings are recovered all or none, because they share a checksum.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ FACTS = ("current_session",)
 
 @dataclass(slots=True)
 class Salvaged:
-    """Proven rows by table and key, and in words what could not be read.
+    """Verified rows by table and key, and descriptions of what could not be read.
 
-    `doubtful` rows are true but may not be the newest version of themselves.
+    `doubtful` rows are valid but may not be their newest version.
     """
 
     rows: dict[str, dict[Any, Values]] = field(
@@ -81,7 +81,7 @@ def _take(
     *,
     newest: bool = True,
 ) -> bool:
-    """True when every cell was read and, if it had to, kept its checksum."""
+    """True if every cell was read and, where required, matched its checksum."""
     sound = True
     for row in values:
         if isinstance(row, Unreadable):
@@ -142,7 +142,7 @@ class _UnprovenRows:
             found.unreadable.append(f"settings or facts: {key!a} = {values!a}")
 
     def _versions(self) -> Iterator[dict[str, str]]:
-        """The newest value of each; then, one key at a time, an older one or none."""
+        """The newest value of each key; then, one key at a time, an older value or none."""
         newest = {key: values[0] for key, values in self._pairs.items()}
         yield newest
         for key, values in self._pairs.items():

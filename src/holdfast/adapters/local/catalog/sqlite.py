@@ -62,14 +62,14 @@ _NOT_RECORDS = f"NOT {_RECORDS}"
 _CHECKPOINT = f"SELECT {CHECKPOINT_COLUMNS} FROM checkpoints WHERE"
 _OPERATION = f"SELECT {OPERATION_COLUMNS} FROM operations"
 _ON_THE_LINE = (
-    # UNION, so that rows which damage has made into a circle are walked once.
+    # UNION, so that rows that damage made circular are visited once.
     "WITH RECURSIVE line(id, parent, kind) AS ("
     " SELECT id, parent, kind FROM checkpoints WHERE session_id=?1 AND round=?2 AND id=?3"
     " UNION SELECT c.id, c.parent, c.kind FROM line JOIN checkpoints AS c ON c.id=line.parent"
     f" WHERE c.session_id=?1 AND c.round=?2) SELECT count(*) FROM line WHERE {_NOT_RECORDS}"
 )
 _RESTORES_SINCE = (
-    # By session and kind, which is what the index has: the log itself can be very long.
+    # By session and kind, as in the index: the log itself can be very long.
     f"{_OPERATION} WHERE session_id IN (SELECT id FROM sessions)"
     f" AND kind IN ({', '.join(repr(kind.value) for kind in RESTORING_KINDS)}) AND sequence>max(?2,"
     f" ifnull((SELECT min(sequence) FROM operations WHERE session_id=?1), {_LARGEST_INTEGER}))"
@@ -103,8 +103,8 @@ class SqliteCatalog:
             raise
 
     def require_known_format(self) -> None:
-        """`NewerStore` when it is of a later version of Holdfast, even if another process has
-        migrated it since it was opened: what is written in an earlier format would be damage."""
+        """`NewerStore` if a later Holdfast wrote it, even if another process migrated it since it
+        was opened. Writing in an earlier format would be damage."""
         with self._using() as db:
             if self._steps and db.execute(_STEPS).fetchall() == [(self._steps,)]:
                 return
@@ -148,7 +148,7 @@ class SqliteCatalog:
         return operation, NotedChanges(self._rows("SELECT changes FROM seals")[0][0])
 
     def has(self, noted: NotedOperation | NotedChanges) -> bool:
-        """Whether what was once acknowledged is still here."""
+        """Whether an acknowledged change is still here."""
         try:
             if isinstance(noted, NotedChanges):
                 return any(count >= noted.count for (count,) in self._rows(_CHANGES))
@@ -181,7 +181,7 @@ class SqliteCatalog:
         return self._one(f"{_CHECKPOINT} session_id=? AND name=?", session_id, name)
 
     def checkpoints_named(self, name: str) -> Sequence[Checkpoint]:
-        # By session and name, which is what the index has.
+        # By session and name, as in the index.
         every = "session_id IN (SELECT id FROM sessions)"
         return self._many(f"{_CHECKPOINT} {every} AND name=? ORDER BY +sequence DESC", name)
 
@@ -240,7 +240,7 @@ class SqliteCatalog:
         after: int = 0,
     ) -> Sequence[Operation]:
         chosen = "" if kinds is None else f"AND kind IN ({_marks(kinds)})"
-        # The plus keeps the database from walking the whole log just to have it in order already.
+        # The plus keeps SQLite from walking the whole log just to get it in order.
         order = "sequence" if kinds is None else "+sequence"
         query = f"{_OPERATION} WHERE session_id=? {chosen} AND sequence>? ORDER BY {order}"
         values = (kind.value for kind in kinds or ())
@@ -316,7 +316,7 @@ class SqliteCatalog:
     ) -> int:
         if leading_to is not None:
             return int(self._rows(_ON_THE_LINE, session_id, number, leading_to)[0][0])
-        # Counting all and taking the few records off needs no look at what each of them is.
+        # Counting all and subtracting the few records avoids reading each row's kind.
         counted = "SELECT count(*) FROM checkpoints WHERE session_id=?1 AND round=?2"
         query = f"SELECT ({counted}) - ({counted} AND {_RECORDS})"
         return int(self._rows(query, session_id, number)[0][0])
@@ -327,12 +327,12 @@ class SqliteCatalog:
         return self._one(f"{query} ORDER BY sequence DESC LIMIT 1", session_id, *values)
 
     def fold_log(self) -> None:
-        """However short it is; with the store's lock held."""
+        """Fold the log, however short it is; with the store's lock held."""
         with self._lock:
             fold_log(self._db, self._path, self._sync_failures, at_bytes=1)
 
     def forget_pages(self) -> None:
-        """Keep nothing in memory that is quickly read again."""
+        """Release cached pages, which are quickly read again."""
         with self._lock:
             self._db.release_memory()
 
@@ -371,7 +371,7 @@ class SqliteCatalog:
             with self._lock:
                 return self._db.execute(query, values).fetchall()
         except UnicodeEncodeError:
-            return []  # text that cannot be stored is in no row
+            return []  # no row contains text that cannot be stored
         except DATABASE_TROUBLE as error:
             raise translate(error, self._path) from error
 
@@ -397,7 +397,7 @@ def _first(found: list[T]) -> T | None:
 
 
 def _within(session_id: SessionId | None) -> tuple[str, tuple[str, ...]]:
-    """The beginning of a condition: one session, or all of them."""
+    """The start of a condition: one session, or all of them."""
     return ("", ()) if session_id is None else ("session_id=? AND", (session_id,))
 
 

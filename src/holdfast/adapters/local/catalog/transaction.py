@@ -33,7 +33,7 @@ def _insert(table: str) -> str:
 
 
 def _next_sequence(table: str) -> str:
-    """Above every number ever given out, also those of rows that are gone (I7)."""
+    """Above every number ever used, including those of deleted rows (I7)."""
     return (
         f"SELECT 1 + max((SELECT coalesce(max(sequence), 0) FROM {table}),"
         f" (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name='{table}'))"
@@ -51,7 +51,7 @@ class SqliteTransaction:
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
         self.newest_operation: tuple[int, bytes] | None = None
-        """Sequence number and checksum of the last one added here."""
+        """Sequence number and checksum of the last operation added here."""
         self.changes: int | None = None
         self._settings_changed = False
 
@@ -68,7 +68,7 @@ class SqliteTransaction:
         seal_rows(self._db, "sessions", "id=?", session_id)
 
     def set_head(self, session_id: SessionId, head: CheckpointId | None) -> None:
-        # Every save comes here: the row is read and written once, where `seal_rows` takes longer.
+        # Called in every save, so the row is read and written once; `seal_rows` takes longer.
         for row in self._db.execute(_SESSION, (session_id,)).fetchall():
             changed = (*row[:5], head, *row[6:-1])
             seal = checksum_of("sessions", changed)
@@ -159,7 +159,7 @@ class SqliteTransaction:
         self._settings_changed = True
 
     def finish(self) -> None:
-        """Last of all inside the transaction: seal what was changed without an operation."""
+        """Called last in the transaction: seal changes without an operation."""
         if self._settings_changed or self.newest_operation is None:
             self.changes = seal_settings(self._db)
 

@@ -6,22 +6,22 @@ detected.
     role's key = HKDF-Expand(the store's key, role)
 
 Every opened store draws its own salt, and a new one after a million messages; every message draws
-its own nonce. Both would have to repeat together for two messages to share a key stream, so there
-is no number of writes after which a store would need a new key. Nonces are random and not counted,
-because a forked process would go on counting from the same number.
+its own nonce. Both would have to repeat together for two messages to share a key stream, so a store
+never needs a new key, however much is written. Nonces are random, not counted, because a forked
+process would continue from the same count.
 
-The record of an encrypted pack seals everything about an object, its name included:
+A record in an encrypted pack seals everything about an object, including its name:
 
-    2 B  magic "HE"     finds the next record again behind a damaged one
+    2 B  magic "HE"     to find the next record after a damaged one
     4 B  stored size    of the bytes that follow
     sealed, with the six bytes above as context:
       1 B  codec, 1 B  depth, 4 B  size, 32 B  digest, 32 B  base digest with codec 2, stored bytes
 
-Names are digests of content, so a name in the open would let anyone who can read the pack confirm
-a guess at what is in it.
+Names are digests of content, so an unencrypted name would let any reader of the pack confirm a
+guess about its content.
 
-Not hidden: how long the sealed bytes are. Not noticed: that older sealed bytes with the same
-context were put back in their place.
+Not hidden: the length of the sealed bytes. Not detected: older sealed bytes with the same context
+that were put back in their place.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class NotAuthentic(ValueError):
 
 
 class Cipher:
-    """Seals and opens under the key of one role; safe to share between threads."""
+    """Seals and opens with the key of one role; thread-safe."""
 
     def __init__(self, key: bytes) -> None:
         try:
@@ -80,7 +80,7 @@ class Cipher:
         return salt + nonce + self._under(salt).encrypt(nonce, data, context)
 
     def open(self, sealed: bytes, context: bytes) -> bytes:
-        """What was sealed, or `NotAuthentic`."""
+        """The original data, or `NotAuthentic`."""
         if len(sealed) < OVERHEAD_BYTES:
             raise NotAuthentic("too short to be encrypted")
         message_key = self._under(sealed[:SALT_BYTES])
@@ -100,7 +100,8 @@ class Cipher:
 
 
 class StoreKeys:
-    """The store's own key, from which every part of the store has a key that says nothing of it."""
+    """The store's own key, from which each part of the store has a derived key that does not reveal
+    it."""
 
     def __init__(self, key: bytes) -> None:
         if len(key) != KEY_BYTES:
@@ -119,12 +120,12 @@ class StoreKeys:
 
 
 def expand(key: bytes, purpose: bytes) -> bytes:
-    """One block of HKDF-Expand (RFC 5869) with SHA-256, from a key that is random already."""
+    """One block of HKDF-Expand (RFC 5869) with SHA-256, for a key that is already random."""
     return hmac.digest(key, purpose + b"\x01", "sha256")
 
 
 def extract(secret: bytes, salt: bytes) -> bytes:
-    """HKDF-Extract: an even key from a secret of any shape."""
+    """HKDF-Extract: a uniform key from a secret of any form."""
     return hmac.digest(salt, secret, "sha256")
 
 

@@ -1,12 +1,13 @@
-"""The files of an encrypted store decrypted: for a purge that looks for traces, and for a repair.
+"""The files of an encrypted store decrypted: for a purge that searches for traces, and for a
+repair.
 
     a database → its pages, a log → its frames, even those that SQLite no longer uses;
-    a pack in use → its records; any other file → the note that is sealed in it
+    a pack in use → its records; any other file → the note sealed in it
 
-Guarantee: every part that the key opens is returned, also from copies that a repair has set aside
-under the same name. A part that is not authentic is left out: the key reads nothing in it. SQLite
-gives up at the first page that cannot be opened; here damage costs only the pages it hit.
-Not noticed: an older page put back in its place; rows are proven by their checksums anyway.
+Guarantee: every part that the key opens is returned, including parts of quarantined copies under
+the same name. A part that is not authentic is left out, because the key cannot read it. SQLite
+stops at the first page that cannot be opened; here, damage costs only the pages it hit.
+Not detected: an older page put back in its place; row checksums detect that anyway.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _LARGEST_NOTE_BYTES = 1 << 30
 
 
 def opened_parts(path: Path, keys: StoreKeys, objects: LocalObjectStore) -> Iterator[bytes]:
-    """Part by part; nothing of a file that is gone by now."""
+    """The parts one by one; nothing for a file that no longer exists."""
     role = _DATABASES.get(path.name.removesuffix(_LOG))
     try:
         if path.suffix == ".pack":
@@ -102,8 +103,8 @@ _RESERVED = bytes(OVERHEAD_BYTES)
 
 
 def sealed_page_images(database: bytes, log: bytes, cipher: Cipher) -> PageImages:
-    """A page that is lost is one of zeros. A frame that is lost does not say which page it was for,
-    so that any page may have had a newer image: `newest_may_be_lost`."""
+    """A lost page reads as zeros. A lost frame does not say which page it was for, so any page may
+    have had a newer image: `newest_may_be_lost`."""
     pages = b"".join(
         _opened_page(cipher, database[start : start + PAGE_BYTES], PAGE_LABEL, number)
         or bytes(PAGE_BYTES)

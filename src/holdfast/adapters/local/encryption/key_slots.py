@@ -1,10 +1,10 @@
 """The store's key, wrapped once for each key file or passphrase that opens the store.
 
-    a slot = id, kind, salt, scrypt's numbers if it is a passphrase, and the store's key, sealed
+    a slot = id, kind, salt, scrypt's parameters for a passphrase, and the store's key, sealed
              under a key derived from the secret, with the slot's other fields as context
 
-Guarantees: without one of the secrets nothing in here helps to read the store; a change to any
-byte is noticed. Adding, replacing and removing slots rewraps one key: content stays as it is.
+Guarantees: without one of the secrets, nothing here helps to read the store. A change to any byte
+is detected. Adding, replacing and removing slots rewraps one key: content does not change.
 
 Limit: a copy of a slot, made while its secret was valid, can always be opened with that secret.
 """
@@ -35,7 +35,7 @@ _SALT_BYTES = 16
 _ID_BYTES = 4
 _SCRYPT = {"n": 1 << 17, "r": 8, "p": 1}
 _SCRYPT_LIMITS = {"n": 1 << 20, "r": 8, "p": 16}
-"""A file that claims more was not written by Holdfast, and would take memory for ever."""
+"""A file with larger values was not written by Holdfast, and would exhaust memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class KeySlot:
     wrapped: bytes
 
     def fields(self) -> dict[str, Any]:
-        """Everything but the wrapped key itself."""
+        """Everything except the wrapped key itself."""
         return {"id": self.id, "kind": self.kind, "salt": self.salt.hex(), "scrypt": self.scrypt}
 
     def context(self) -> bytes:
@@ -56,7 +56,7 @@ class KeySlot:
     def wrapping(self, secret: Secret) -> Cipher:
         if self.kind == PASSPHRASE:
             n, r, p = (self.scrypt[name] for name in ("n", "r", "p"))
-            room = 128 * r * (n + p) + (1 << 20)  # what it works on, and a little more
+            room = 128 * r * (n + p) + (1 << 20)  # scrypt's working memory, and a little more
             key = hashlib.scrypt(secret.data, salt=self.salt, n=n, r=r, p=p, maxmem=room, dklen=32)
         else:
             key = extract(secret.data, self.salt)
@@ -69,7 +69,7 @@ class KeySlot:
 
 @dataclass(frozen=True, slots=True)
 class KeySlots:
-    """All the ways to open one store; at least one."""
+    """All slots of one store; at least one."""
 
     slots: tuple[KeySlot, ...]
 
@@ -140,7 +140,7 @@ def encode_key_slots(slots: KeySlots) -> bytes:
 
 
 def decode_key_slots(data: bytes) -> KeySlots:
-    """`StoreDamaged` for anything but what `encode_key_slots` gives."""
+    """`StoreDamaged` for anything that `encode_key_slots` would not produce."""
     checksum, _, rest = data.partition(b"\n")
     body = rest.removesuffix(b"\n")
     try:

@@ -1,22 +1,21 @@
-"""An SQLite database whose pages and log are sealed, below SQLite and without it knowing.
+"""A SQLite database whose pages and log are sealed, below SQLite and transparent to it.
 
     page of the database   salt | nonce | sealed 4056 bytes | tag            = 4096 bytes
     frame of the log       salt | nonce | sealed 24 + 4056 bytes | tag       = 4120 bytes
 
-Databases are made with 40 bytes of every page reserved, which SQLite leaves alone: that is the room
-for salt, nonce and tag. So everything has the offset and the size that SQLite expects, pages stay
-aligned to sectors, and a torn write harms the page it was for and no other. Every database has a
-key of its own, and the context of a seal is the number of the page or frame: none can replace
-another.
+Databases reserve 40 bytes of every page, which SQLite leaves alone, for salt, nonce and tag. So
+everything has the offset and size that SQLite expects, pages stay aligned to sectors, and a torn
+write harms only its own page. Every database has its own key, and the context of a seal is the
+number of the page or frame, so that none can replace another.
 
-    a frame of the log that is not authentic reads as zeros while the log is being recovered, where
-    SQLite takes it for the torn end of the log; wherever its page is needed, it is an error
-    a page of the database that is not authentic is an error; only the header's first hundred bytes,
-    read when a file is opened, may be missing: the log may hold the page that was torn
+    a frame that is not authentic reads as zeros during log recovery, where SQLite treats it as the
+    torn end of the log; wherever its page is needed, it is an error
+    a page that is not authentic is an error; only the header's first hundred bytes, read when a
+    file is opened, may be missing, because the log may hold the torn page
 
-Guarantees: nothing but the log's 32-byte header reaches the disk unsealed; SQLite's other kinds of
-file (rollback journals, temporary files) are refused. Not hidden: how many pages there are and
-which of them change. The shared-memory file beside the log holds page numbers and no content.
+Guarantees: only the log's 32-byte header reaches the disk unsealed. SQLite's other kinds of file
+(rollback journals, temporary files) are refused. Not hidden: how many pages there are and which of
+them change. The shared-memory file beside the log holds page numbers and no content.
 """
 
 from __future__ import annotations
@@ -49,15 +48,15 @@ _numbers = itertools.count(1)
 
 
 def context_of(label: bytes, number: int) -> bytes:
-    """Which page or frame a seal is for, from 0."""
+    """The page or frame that a seal is for, numbered from 0."""
     return label + number.to_bytes(8, "little")
 
 
 class SealedFiles(apsw.VFS):
-    """One connection's way to its files; registered for as long as the connection lives."""
+    """One connection's access to its files; registered while the connection is open."""
 
     def __init__(self, cipher: Cipher) -> None:
-        # By name, and found now: a test may have put a layer of its own over the default.
+        # By name, and looked up now, because a test may have put a layer over the default.
         self._below = apsw.vfs_names()[0]
         self._cipher = cipher
         self.name = f"holdfast-sealed-{next(_numbers)}"
@@ -72,8 +71,8 @@ class SealedFiles(apsw.VFS):
 
 
 class _SealedFile(apsw.VFSFile):
-    """A file of equal units, each sealed as a whole; what is read or written in part is put
-    together from whole units."""
+    """A file of equal units, each sealed as a whole. Partial reads and writes are assembled from
+    whole units."""
 
     _label: ClassVar[bytes]
     _start: ClassVar[int]
@@ -106,7 +105,7 @@ class _SealedFile(apsw.VFSFile):
         return divmod(offset - self._start, self._unit_bytes)
 
     def _unit(self, number: int, within: int) -> bytes | None:
-        """The unit to be read from `within` on."""
+        """The unit to be read, starting at `within`."""
         try:
             return self._read_unit(number)
         except NotAuthentic as error:
@@ -116,8 +115,8 @@ class _SealedFile(apsw.VFSFile):
         self._overlay(number, within, part)
 
     def _read_unit(self, number: int) -> bytes | None:
-        """The whole unit with its reserved bytes as SQLite knows them, which is zero; None where
-        the file has ended; `NotAuthentic`."""
+        """The whole unit, with its reserved bytes zero as SQLite expects; None at the end of the
+        file; `NotAuthentic`."""
         stored = super().xRead(self._unit_bytes, self._start + number * self._unit_bytes)
         if not stored:
             return None
@@ -168,8 +167,8 @@ class _SealedPages(_SealedFile):
 
 
 class _SealedLog(_SealedFile):
-    """SQLite writes the header of a frame and its page one after the other: the header waits here
-    until the page has come, or until anything else is asked of the file."""
+    """SQLite writes the header of a frame and its page separately. The header waits here until the
+    page arrives, or until any other access to the file."""
 
     _label, _start, _unit_bytes = FRAME_LABEL, LOG_HEADER_BYTES, FRAME_BYTES
 
@@ -195,8 +194,8 @@ class _SealedLog(_SealedFile):
         try:
             return self._read_unit(number)
         except NotAuthentic as error:
-            # Frames are read from their header on by recovery, and, if they are of the transaction
-            # under way, to be summed up again: those have to be what they were.
+            # Frames are read from their header during recovery. Frames of the current transaction
+            # are read to update its checksum, so they must be intact.
             if within < _FRAME_HEADER_BYTES and number not in self._written_here:
                 return bytes(self._unit_bytes)
             raise self._failure(number, error) from None
@@ -246,14 +245,14 @@ class _SealedLog(_SealedFile):
         return super().xFileSize()
 
     def xClose(self) -> None:  # noqa: N802
-        # A frame without its page was never committed; it is not missed.
+        # A frame without its page was never committed, so it is not needed.
         self._waiting = None
         super().xClose()
 
 
 def create_sealed(path: Path, cipher: Cipher) -> None:
-    """Make an empty database, whole or not at all, unless there is one: SQLite never has to write
-    a first page itself, for which it would want a rollback journal."""
+    """Create an empty database atomically, if there is none. SQLite then never has to write a first
+    page itself, which would need a rollback journal."""
     while not os.path.lexists(path):
         for left_behind in path.parent.glob(f".{path.name}.*.new"):
             left_behind.unlink(missing_ok=True)
@@ -265,7 +264,7 @@ def create_sealed(path: Path, cipher: Cipher) -> None:
                 file.write(cipher.seal(first, context_of(PAGE_LABEL, 0)))
                 file.flush()
                 os.fsync(fd)
-            # Another process may have been quicker, or taken ours for something left behind.
+            # Another process may have been faster, or may have deleted our file as a leftover.
             with contextlib.suppress(FileExistsError, FileNotFoundError):
                 os.link(temporary, path)
         finally:
@@ -274,7 +273,7 @@ def create_sealed(path: Path, cipher: Cipher) -> None:
 
 
 def _empty_database() -> bytes:
-    """One page, as SQLite makes it, in WAL mode and with room for the seal."""
+    """One page as SQLite creates it, in WAL mode and with room for the seal."""
     template = apsw.Connection(":memory:")
     template.execute(f"PRAGMA page_size={PAGE_BYTES}").fetchall()
     template.reserve_bytes("main", OVERHEAD_BYTES)

@@ -1,9 +1,9 @@
-"""Opening an encrypted store: where its wrapped key lies, and which secrets are tried on it.
+"""Opening an encrypted store: where its wrapped key is, and which secrets are tried.
 
     key file named by the environment or the user's settings → passphrase file → asking a person
 
-The list of wrapped keys is in the store twice, because without it no secret opens the store. A copy
-that fell behind or was damaged is repaired by the next writer, under the store's lock.
+The list of wrapped keys is in the store twice, because without it no secret opens the store. An
+outdated or damaged copy is repaired by the next writer, under the store's lock.
 
 A key file that other users can read is refused, because it would protect nothing.
 """
@@ -48,7 +48,7 @@ def read_key_file(path: Path) -> Secret:
 
 
 def make_key_file(path: Path) -> Secret:
-    """A new key in a new file, private and durable: a store must not outlive its key."""
+    """A new key in a new file, private and durable, because a store must not outlive its key."""
     content = random_bytes(KEY_BYTES).hex().encode() + b"\n"
     if not path.parent.is_dir():
         directory = typed(os.fsencode(path.parent))
@@ -72,7 +72,7 @@ def make_key_file(path: Path) -> Secret:
 
 
 def read_passphrase_file(path: Path) -> Secret:
-    """The first line of the file, without its end."""
+    """The first line of the file, without its line end."""
     line = _read(path, "passphrase file").split(b"\n", 1)[0].removesuffix(b"\r")
     if not line:
         raise KeyNeeded(
@@ -120,7 +120,7 @@ class KeySources:
     key_files: tuple[Path, ...] = ()
     passphrase_file: Path | None = None
     ask: Callable[[], str | None] | None = None
-    """None when there is no terminal to ask on."""
+    """None if there is no terminal."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -132,7 +132,7 @@ class Unlocked:
 
 
 def unlock(layout: StoreLayout, sources: KeySources) -> Unlocked:
-    """`KeyNeeded` when there is no secret to try, `WrongKey` when none fits; changes nothing."""
+    """`KeyNeeded` if there is no secret to try, `WrongKey` if none fits; changes nothing."""
     slots = read_key_slots(layout)
     problems: list[HoldfastError] = []
     for get_secret, origin in _candidates(slots, sources):
@@ -155,7 +155,8 @@ def unlock(layout: StoreLayout, sources: KeySources) -> Unlocked:
 
 
 def first_secret(sources: KeySources) -> tuple[Secret, str]:
-    """The first secret that can be read without asking, and its name. `KeyNeeded` when none can."""
+    """The first secret that can be read without asking, and its name. `KeyNeeded` if there is
+    none."""
     problems: list[str] = []
     for _, read, origin in _secret_files(sources):
         try:
@@ -193,7 +194,7 @@ def _ask_for_passphrase(ask: Callable[[], str | None]) -> Secret | None:
 
 
 def _most_specific(problems: list[HoldfastError], layout: StoreLayout) -> HoldfastError:
-    """All that was tried, as the error of the last try."""
+    """All attempts, as the error of the last one."""
     last = problems[-1]
     hint = last.hint or (f"nothing was changed; {_unlock_hint(read_key_slots(layout))}. {_IF_LOST}")
     return type(last)("; ".join(problem.message for problem in problems), hint=hint)
@@ -208,7 +209,7 @@ def _unlock_hint(slots: KeySlots) -> str:
 
 
 def read_key_slots(layout: StoreLayout) -> KeySlots:
-    """From the list, or from its copy when the list is missing or damaged."""
+    """From the list, or from its copy if the list is missing or damaged."""
     problem: StoreDamaged | None = None
     for path in (layout.keys, layout.keys_copy):
         try:
