@@ -28,9 +28,7 @@ from holdfast.values.classes import NamedTuple, dataclass
 class Placement(NamedTuple):
     """Directories selected by an expression, and the patterns for the names in them."""
 
-    fullmatch: Callable[
-        [bytes], re.Match[bytes] | None
-    ]  # takes a directory with a slash at its end
+    fullmatch: Callable[[bytes], re.Match[bytes] | None]  # of a directory, ending with a slash
     names: NameTable
 
 
