@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -336,3 +338,117 @@ def test_what_is_kept_alive_goes_with_the_checkpoint(place: Path) -> None:
         session.purge(first, made, force=True)
     left = git(place, "for-each-ref", "--format=%(refname)", "refs/holdfast").split()
     assert [ref for ref in left if "-worktrees/" in ref] == []
+
+
+@pytest.mark.requirement("GT-5", "RB-2")
+@pytest.mark.parametrize("components", [None, WITH])
+def test_work_that_was_staged_in_a_missing_worktree_is_saved_before_its_index_is_replaced(
+    place: Path, components: dict[str, str] | None
+) -> None:
+    side = place.parent / "side-work"
+    with SessionCheckpointer(place, "s") as session:
+        saved = session.checkpoint("before the accident")
+        before = worktrees_picture(place)
+        write(side / "precious.txt", "only staged\n")
+        git(side, "add", "precious.txt")
+        index = place / ".git/worktrees/side-work"
+        staged = git(index, "ls-files", "--stage")
+        shutil.rmtree(side)
+        session.restore_checkpoint(saved, components=components)
+        assert git(side, "ls-files", "--stage") == before[f"{side} staged"]
+        git(place, "gc", "-q", "--prune=now")
+        session.undo()
+        assert not side.exists()
+        assert git(index, "ls-files", "--stage") == staged
+        assert git(index, "show", ":precious.txt") == "only staged\n"
+        session.redo()
+        assert git(side, "ls-files", "--stage") == before[f"{side} staged"]
+
+
+@pytest.mark.requirement("GT-5", "RB-2")
+def test_undo_saves_what_is_staged_in_a_recreated_worktree_even_if_files_never_are(
+    tmp_path: Path,
+) -> None:
+    place = with_history(tmp_path / "project")
+    there = tmp_path / "there"
+    git(place, "worktree", "add", "-q", str(there), "side")
+    with SessionCheckpointer(place, "s") as session:
+        saved = session.checkpoint("before")
+        git(place, "worktree", "remove", str(there))
+        session.restore_checkpoint(saved, components=WITH)
+        configure(place, worktree_files="never")
+        write(there / "code.txt", "staged\n")
+        git(there, "add", "code.txt")
+        staged = git(there, "ls-files", "--stage")
+    with SessionCheckpointer(place, "s") as session:
+        session.undo()
+        assert not there.exists()
+        git(place, "gc", "-q", "--prune=now")
+        session.redo()
+        assert git(there, "ls-files", "--stage") == staged
+        assert (there / "code.txt").read_text() == "staged\n"
+
+
+DYING_UNDO = """
+import os, sys
+from pathlib import Path
+from holdfast import SessionCheckpointer
+from holdfast.components.git.commands import Git
+from holdfast.components.worktrees.restore import WorktreesRestore
+
+left, armed, run = int(sys.argv[2]), False, WorktreesRestore.run
+
+def counted(real):
+    def call(*given, **named):
+        global left
+        if armed and left == 0:
+            if given[1:3] == ("worktree", "remove"):  # git dies in the middle of it
+                Path(os.fsdecode(given[-1]), ".git").unlink(missing_ok=True)
+            os._exit(9)
+        left -= armed
+        return real(*given, **named)
+    return call
+
+def armed_run(self):
+    global armed
+    armed = True
+    run(self)
+
+WorktreesRestore.run = armed_run
+Git.run = counted(Git.run)
+for name in ("rename", "replace", "unlink", "rmdir"):
+    setattr(os, name, counted(getattr(os, name)))
+SessionCheckpointer(Path(sys.argv[1]), "s").undo()
+"""
+
+
+@pytest.mark.requirement("GT-5", "RB-3")
+@pytest.mark.parametrize("accident", ["removed", "rm -rf"])
+def test_a_crash_in_the_undo_of_a_recreated_worktree_leaves_it_whole_or_gone(
+    place: Path, accident: str
+) -> None:
+    configure(place, worktree_files="never")
+    side = place.parent / "side-work"
+    with SessionCheckpointer(place, "s") as session:
+        saved = session.checkpoint("before the accident")
+        if accident == "rm -rf":
+            shutil.rmtree(side)
+        else:
+            git(place, "worktree", "remove", "--force", str(side))
+            git(place, "branch", "-q", "-D", "side")
+        after = worktrees_picture(place)
+        session.restore_checkpoint(saved, components=WITH)
+        before = worktrees_picture(place)
+    step, status = 0, 9
+    while status == 9:
+        child = [sys.executable, "-c", DYING_UNDO, str(place), str(step)]
+        status = subprocess.run(child, check=False).returncode
+        with SessionCheckpointer(place, "s") as session:
+            assert worktrees_picture(place) == after, step
+            assert side.exists() is False
+            assert not list(place.parent.glob(".holdfast*")), step
+            session.redo()
+            assert worktrees_picture(place) == before, step
+        step += 2
+    assert status == 0
+    assert step > 4

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 from holdfast.domain.git.index import UnknownIndex, read_varint
+from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.component import SeenFile
 from holdfast.values.classes import dataclass
 
@@ -143,16 +144,16 @@ def read_index(data: bytes, like: str | None = None) -> Iterator[IndexEntry]:
 def is_same_index(one: bytes, other: bytes, like: str | None = None) -> bool:
     """Whether both have the same entries. `git status` refreshes the file times in an index, which
     does not make it a different one."""
-    if one == other:
-        return True
+    return one == other or staged_digest(one, like) == staged_digest(other, like)
+
+
+def staged_digest(data: bytes, like: str | None = None) -> str:
+    """Equal for indexes with the same entries. An unreadable index equals only itself."""
     try:
-        first, second = (
-            [(e.path, e.mode, e.oid, e.stage) for e in read_index(data, like)]
-            for data in (one, other)
-        )
+        meaning = repr([(e.path, e.mode, e.oid, e.stage) for e in read_index(data, like)]).encode()
     except UnknownIndex:
-        return False
-    return first == second
+        meaning = data
+    return digest_of(meaning).hex()
 
 
 def _oid_bytes(like: str | None) -> int:

@@ -6,8 +6,9 @@ directory whose `.git` names it. If its directory is gone, it stays registered u
     registered worktrees → path and HEAD of each → with files: its index, and every file that
     differs from the index, by content → commits and staged content kept alive
 
-Files that match the index are not captured, because the commits and the index have them. Ignored
-files are not captured either.
+Before a restore, the index of each worktree that it recreates or removes is always captured. Files
+that match the index are not captured, because the commits and the index have them. Ignored files
+are not captured either.
 """
 
 from __future__ import annotations
@@ -19,11 +20,19 @@ from typing import Any
 
 from holdfast.components.git import keep_alive as keeping
 from holdfast.components.git.commands import Git, GitFailed
+from holdfast.components.git.index_file import staged_digest
 from holdfast.components.git.references import read_reference
 from holdfast.components.git.repository import Repository, linked_directory, read_whole
 from holdfast.components.git.staged import read_staged
 from holdfast.components.git.status import read_worktrees
-from holdfast.components.worktrees.states import INDEX, WorktreeFiles, content_name, decode
+from holdfast.components.worktrees.states import (
+    INDEX,
+    WorktreeFiles,
+    WorktreesState,
+    content_name,
+    decode,
+)
+from holdfast.domain.component_states import EXACT
 from holdfast.domain.paths import from_text, is_safe_name, to_text
 from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.component import Captured, CaptureRequest, ComponentProblem, ContentSink
@@ -46,7 +55,9 @@ class Linked:
     born: str | None = None
 
     def repository(self, common_dir: bytes) -> Repository:
-        return Repository(self.path, self.git_dir, common_dir)
+        """Git can read its index even without its directory."""
+        top = self.path if self.is_there else self.git_dir
+        return Repository(top, self.git_dir, common_dir)
 
 
 def linked_worktrees(repository: Repository) -> list[Linked]:
@@ -139,31 +150,63 @@ class WorktreesCapture:
     def run(self, sink: ContentSink) -> Captured:
         rows = []
         linked = linked_worktrees(self._repository)
+        target = self._intended_state()
         for number, worktree in enumerate(linked):
             if worktree.commit is not None:
                 self._commits.append(worktree.commit)
+            is_replaced = target is not None and self._is_index_replaced(target, worktree)
+            staged = None
+            if self._with_files or is_replaced:
+                needed = is_replaced or worktree.is_there
+                staged = self._take_index(number, worktree, sink, needed=needed)
+            has_files = self._with_files and staged is not None
             rows.append(
                 {
                     "path": to_text(worktree.path),
                     "ref": None if worktree.ref is None else to_text(worktree.ref),
                     "commit": worktree.commit,
-                    "files": self._take_files(number, worktree, sink),
+                    "files": has_files and self._take_files(number, worktree, sink),
+                    "staged": staged,
                     "born": worktree.born,
                 }
                 | ({} if worktree.is_there else {"is_there": False})
             )
-        facts: dict[str, Any] = {"worktrees": rows} | self._about_to_be_made(linked)
+        facts: dict[str, Any] = {"worktrees": rows} | self._about_to_be_made(linked, target)
         return Captured(facts, tuple(self._problems), self._keep())
 
-    def _take_files(self, number: int, worktree: Linked, sink: ContentSink) -> bool:
-        if not self._with_files or not worktree.is_there:
-            return False
+    def _is_index_replaced(self, target: WorktreesState, worktree: Linked) -> bool:
+        """Whether the restore may replace or remove the index of this worktree."""
+        assert self._request.intended is not None
+        saved = target.at(worktree.path)
+        is_restored = self._request.intended.mode == EXACT or not worktree.is_there
+        return worktree.path in target.absent or (
+            is_restored and saved is not None and saved.index is not None
+        )
+
+    def _take_index(
+        self, number: int, worktree: Linked, sink: ContentSink, *, needed: bool
+    ) -> str | None:
+        """The `staged_digest` of its index; None if unknown, which is a problem if `needed`."""
+        try:
+            self._blobs |= read_staged(self._git_of(worktree), worktree.commit).blobs
+        except GitFailed as error:
+            if needed:
+                self._problems.append(f"{to_text(worktree.path)}: {error}")
+            return None
+        index = read_whole(os.path.join(worktree.git_dir, b"index"))
+        sink.add(f"{number}/{INDEX}/", [index])
+        return staged_digest(index, worktree.commit)
+
+    def _git_of(self, worktree: Linked) -> Git:
         repository = worktree.repository(self._repository.common_dir)
-        git = Git(repository, self._environment, self._request.timeout_s)
+        return Git(repository, self._environment, self._request.timeout_s)
+
+    def _take_files(self, number: int, worktree: Linked, sink: ContentSink) -> bool:
+        if not worktree.is_there:
+            return False
         shown = to_text(worktree.path)
         try:
-            paths = changed_paths(git)
-            self._blobs |= read_staged(git, worktree.commit).blobs
+            paths = changed_paths(self._git_of(worktree))
         except GitFailed as error:
             self._problems.append(f"{shown}: {error}")
             return False
@@ -171,7 +214,6 @@ class WorktreesCapture:
             self._problems.append(f"{shown} has {len(paths):,} changed files, too many to save")
             return False
         files = WorktreeFiles(worktree.path)
-        sink.add(f"{number}/{INDEX}/", [read_whole(repository.own(b"index"))])
         for path in paths:
             try:
                 kind = files.kind(path)
@@ -184,15 +226,20 @@ class WorktreesCapture:
                 self._problems.append(f"{shown}: {to_text(path)}: {error.strerror}")
         return True
 
-    def _about_to_be_made(self, linked: list[Linked]) -> dict[str, Any]:
-        """For undo: missing worktrees, directories and branches that a restore will create."""
+    def _intended_state(self) -> WorktreesState | None:
+        """The target of the restore that follows, if any."""
         intended = self._request.intended
-        if intended is None:
-            return {}
         try:
-            target = decode(intended.state)
+            return None if intended is None else decode(intended.state)
         except ComponentProblem:
-            return {}  # the restore itself will report it
+            return None  # the restore itself will report it
+
+    def _about_to_be_made(
+        self, linked: list[Linked], target: WorktreesState | None
+    ) -> dict[str, Any]:
+        """For undo: missing worktrees, directories and branches that a restore will create."""
+        if target is None:
+            return {}
         there = {worktree.path for worktree in linked if worktree.is_there}
         born = {worktree.born for worktree in linked if worktree.is_there} - {None}
         missing = [

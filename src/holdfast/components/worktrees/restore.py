@@ -5,10 +5,12 @@
     then, if HEAD is the same → restore files and index
 
 Guarantees: no existing worktree is removed, except one that a restore created, that its undo
-removes, and that is unused. If only its directory was missing, only that is removed. A file is only
-replaced or removed if the state before the restore has its bytes. No branch is moved. Each step can
-be repeated. A worktree that is at another commit by now is left alone and reported. A moved one is
-recognised only if git knows it and its log begins the same.
+removes, and that is unused. If only its directory was missing, only that is removed, and its index
+is restored. A file or index is only replaced or removed if the state before the restore has its
+bytes or staged changes. A directory is renamed before it is removed, so an interrupted removal
+leaves it whole or gone. No branch is moved. Each step can be repeated. A worktree that is at
+another commit by now is left alone and reported. A moved one is recognised only if git knows it and
+its log begins the same.
 """
 
 from __future__ import annotations
@@ -20,10 +22,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from holdfast.components.git.commands import Git, GitFailed
-from holdfast.components.git.index_file import is_same_index
+from holdfast.components.git.index_file import is_same_index, staged_digest
 from holdfast.components.git.keep_alive import existing_objects
 from holdfast.components.git.references import read_reference
 from holdfast.components.git.repository import Repository, read_whole, sync_directory, write_new
+from holdfast.components.git.staged import staged_rows
 from holdfast.components.git.status import checked_out
 from holdfast.components.worktrees.capture import (
     Linked,
@@ -38,11 +41,12 @@ from holdfast.components.worktrees.states import (
     WorktreesState,
     decode,
 )
-from holdfast.domain.paths import to_text
+from holdfast.domain.paths import STAGING_PREFIX, to_text
 from holdfast.ports.component import ComponentProblem, RestoreOf
 
 _GONE_ONLY = "gone"
 _INDEX_MODE = 0o644
+_LONGEST_NAME = 200
 
 
 @dataclass(slots=True)
@@ -52,7 +56,7 @@ class WorktreeSteps:
     make: list[Worktree] = field(default_factory=list)
     link: list[tuple[Worktree, Linked]] = field(default_factory=list)
     fill: list[Worktree] = field(default_factory=list)
-    remove: list[Linked] = field(default_factory=list)
+    remove: list[tuple[Linked, Worktree | None]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     blocked: list[str] = field(default_factory=list)
 
@@ -65,7 +69,7 @@ class WorktreeSteps:
         for one in self.fill:
             if one.path not in known:
                 yield f"restore the files of the worktree {to_text(one.path)}"
-        for linked in self.remove:
+        for linked, _ in self.remove:
             yield f"remove the worktree {to_text(linked.path)}"
 
 
@@ -99,14 +103,19 @@ class WorktreesRestore:
             steps.warnings += steps.blocked
             steps.blocked = []
         for path in self._target.absent:
-            there = linked.get(path)
-            if there is None or not there.is_there:
-                continue
-            if self._is_untouched(there):
-                steps.remove.append(there)
-            else:
-                steps.warnings.append(f"{to_text(path)} is kept: it has been used since")
+            if path in linked:
+                self._plan_removal(steps, linked[path])
         return steps
+
+    def _plan_removal(self, steps: WorktreeSteps, there: Linked) -> None:
+        """Plan to remove one that a restore created; only its directory if git knew it before."""
+        before = self._target.at(there.path)
+        if before is not None and not there.is_there and self._has_index(before, there):
+            return
+        if self._is_untouched(there):
+            steps.remove.append((there, before))
+        else:
+            steps.warnings.append(f"{to_text(there.path)} is kept: it has been used since")
 
     def left_alone(self) -> Iterator[bytes]:
         """Changed worktrees, which only an exact restore changes."""
@@ -155,7 +164,7 @@ class WorktreesRestore:
         elif there is not None:
             same = (there.ref, there.commit) == (one.ref, one.commit)
             steps.link.append((one, there))
-            if same and one.files is not None:
+            if same and one.index is not None:
                 steps.fill.append(one)
         else:
             self._plan_new(steps, one)
@@ -176,7 +185,7 @@ class WorktreesRestore:
                 steps.blocked.append(f"the branch {branch} of {shown} is checked out elsewhere")
                 return
         steps.make.append(one)
-        if one.files is not None:
+        if one.index is not None:
             steps.fill.append(one)
 
     def _is_from_here(self) -> bool:
@@ -188,19 +197,28 @@ class WorktreesRestore:
         steps = self.steps()
         if steps.blocked:
             raise ComponentProblem("; ".join(steps.blocked))
+        for path in {*self._target.absent, *(one.path for one in self._target.worktrees)}:
+            shutil.rmtree(_aside(path), ignore_errors=True)  # left by an interrupted removal
         for one in steps.make:
             self._make(one)
         for one, there in steps.link:
             self._link(one, there)
         for one in steps.fill:
             self._fill(one)
-        for linked in steps.remove:
-            if self._target.at(linked.path) is None:
-                self._git.run("worktree", "remove", "--force", linked.path)
-            else:
-                _remove_directory(linked.path)
-        if steps.remove:
-            self._drop_branches()
+        for linked, before in steps.remove:
+            self._remove(linked, before)
+        self._drop_branches()
+
+    def _remove(self, there: Linked, before: Worktree | None) -> None:
+        if there.is_there:
+            os.rename(there.path, _aside(there.path))
+            sync_directory(os.path.dirname(there.path))
+        if before is None:
+            self._git.run("worktree", "remove", "--force", there.path)
+        else:
+            self._place_index(before, replace(there, is_there=False))
+        if there.is_there:
+            shutil.rmtree(_aside(there.path))
 
     def _make(self, one: Worktree) -> None:
         assert one.commit is not None
@@ -218,8 +236,10 @@ class WorktreesRestore:
         link = os.path.join(one.path, b".git")
         if not os.path.lexists(link):
             write_new(link, [b"gitdir: " + there.git_dir + b"\n"], _INDEX_MODE)
-        git = self._git_of(there)
-        if os.path.exists(there.repository(b"").own(b"index")):
+        git = self._git_of(replace(there, is_there=True))
+        if (there.ref, there.commit) == (one.ref, one.commit):
+            self._place_index(one, there)
+        if os.path.exists(os.path.join(there.git_dir, b"index")):
             git.run("checkout-index", "--all", "--force", "--quiet", "--index")
         else:
             git.run("reset", "--hard", "--quiet")
@@ -227,15 +247,15 @@ class WorktreesRestore:
     def _fill(self, one: Worktree) -> None:
         """Index first, because it decides what differs. Then remove blocking files, write files,
         and let git write those that match the index."""
-        assert one.files is not None
+        saved_files = one.files or {}
         there = next(w for w in linked_worktrees(self._repository) if w.path == one.path)
         files, git = WorktreeFiles(one.path), self._git_of(there)
         self._require_known(one, there)
         self._place_index(one, there)
-        extra = [path for path in changed_paths(git) if path not in one.files]
+        extra = [path for path in changed_paths(git) if path not in saved_files]
         for path in extra:
             files.remove(path)
-        for path, saved in one.files.items():
+        for path, saved in saved_files.items():
             if saved.kind == GONE:
                 files.remove(path)
             elif files.look(path) != (saved.kind, saved.digest):
@@ -256,6 +276,9 @@ class WorktreesRestore:
             or not self._is_index(one, there)
         )
 
+    def _has_index(self, one: Worktree, there: Linked) -> bool:
+        return one.index is None or self._is_index(one, there)
+
     def _is_index(self, one: Worktree, there: Linked) -> bool:
         """Whether the index has the same entries; times do not matter."""
         found = read_whole(os.path.join(there.git_dir, b"index"))
@@ -267,13 +290,12 @@ class WorktreesRestore:
     def _require_known(self, one: Worktree, there: Linked) -> None:
         """Require that the state before the restore has everything to be overwritten; git has files
         that match the index."""
-        assert one.files is not None
         known = self._present.at(one.path)
-        captured = (known.files if known is not None else None) or {}
+        wanted, captured = one.files or {}, (known.files if known is not None else None) or {}
         files = WorktreeFiles(one.path)
         for path in changed_paths(self._git_of(there)):
             now = files.look(path)
-            for saved in (one.files.get(path), captured.get(path)):
+            for saved in (wanted.get(path), captured.get(path)):
                 if saved is not None and (saved.kind, saved.digest) == now:
                     break
             else:
@@ -290,6 +312,11 @@ class WorktreesRestore:
         place = os.path.join(there.git_dir, b"index")
         if not data or self._is_index(one, there):
             return
+        if not self._is_index_saved(there):
+            raise ComponentProblem(
+                f"what is staged in {to_text(there.path)} changed in the meantime, or was not "
+                "saved; the worktree was not changed"
+            )
         lock = place + b".lock"
         try:
             write_new(lock, [data], _INDEX_MODE)
@@ -300,12 +327,24 @@ class WorktreesRestore:
         os.replace(lock, place)
         sync_directory(there.git_dir)
 
+    def _is_index_saved(self, there: Linked) -> bool:
+        """Whether the state before the restore, or HEAD, has all staged changes."""
+        data = read_whole(os.path.join(there.git_dir, b"index"))
+        known = self._present.at(there.path)
+        if not data or (known is not None and known.staged == staged_digest(data, there.commit)):
+            return True
+        return there.commit is not None and not staged_rows(self._git_of(there), there.commit)
+
     def _is_untouched(self, there: Linked) -> bool:
         """Whether a worktree that a restore created contains nothing that would be lost."""
         known = self._present.at(there.path)
-        git, files = self._git_of(there), WorktreeFiles(there.path)
         if known is None or (known.ref, known.commit) != (there.ref, there.commit):
             return False
+        if not self._is_index_saved(there):
+            return False
+        if not there.is_there:
+            return True
+        git, files = self._git_of(there), WorktreeFiles(there.path)
         captured = known.files or {}
         for path in {*changed_paths(git), *unknown_to_git(git)}:
             saved = captured.get(path)
@@ -335,15 +374,10 @@ class WorktreesRestore:
         return Git(repository, self._environment, self._request.timeout_s)
 
 
-def _remove_directory(path: bytes) -> None:
-    """The link to the repository last, so that an interrupted removal still leaves a worktree."""
-    for name in sorted(os.listdir(path), key=lambda name: name == b".git"):
-        place = os.path.join(path, name)
-        if os.path.isdir(place) and not os.path.islink(place):
-            shutil.rmtree(place)
-        else:
-            os.unlink(place)
-    os.rmdir(path)
+def _aside(path: bytes) -> bytes:
+    """The path of a worktree's directory during its removal."""
+    above, name = os.path.split(path)
+    return os.path.join(above, STAGING_PREFIX + name[:_LONGEST_NAME])
 
 
 def _is_occupied(path: bytes) -> bool:

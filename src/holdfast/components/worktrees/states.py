@@ -53,9 +53,9 @@ class SavedFile:
 
 @dataclass(frozen=True, slots=True)
 class Worktree:
-    """One linked worktree. `files` is None if only its path and HEAD were saved; otherwise `index`
-    names its index. `born` identifies it if it was moved. Without `is_there`, git knew it but its
-    directory was gone."""
+    """One linked worktree. `files` is None if only its path and HEAD were saved. `index` names its
+    index, if saved, and `staged` is its `staged_digest`. `born` identifies it if it was moved.
+    Without `is_there`, git knew it but its directory was gone."""
 
     path: bytes
     ref: bytes | None
@@ -64,6 +64,7 @@ class Worktree:
     index: str | None = None
     born: str | None = None
     is_there: bool = True
+    staged: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,7 @@ def _decode(state: ComponentState) -> WorktreesState:
             indexes.get(number),
             None if row.get("born") is None else str(row["born"]),
             row.get("is_there") is not False,
+            None if row.get("staged") is None else str(row["staged"]),
         )
         for number, row in enumerate(rows)
     )

@@ -25,6 +25,7 @@ from holdfast.values.classes import dataclass, replace
 if TYPE_CHECKING:
     from holdfast.domain.diff.hunk_choice import HunkChoice
     from holdfast.engine.restore.journal import Journal
+    from holdfast.ports.component import Intended
 
 _CERTAIN = 1.0
 
@@ -281,15 +282,22 @@ def rescue(vault: Vault, journal: Journal, safety: Checkpoint) -> Checkpoint:
 
 
 def add_safety_row(
-    vault: Vault, safety: Checkpoint, tree: Digest, *, capture: bool = False
+    vault: Vault,
+    safety: Checkpoint,
+    tree: Digest,
+    *,
+    intended: dict[str, Intended] | None = None,
 ) -> Checkpoint:
-    """A second safety checkpoint: the first one plus changes during the restore; with `capture`,
+    """A second safety checkpoint: the first one plus changes during the restore; with `intended`,
     also with the current components."""
     now_ns = vault.clock.now_ns()
     why = f"{safety.intent.reasoning}, with changes made meanwhile"
     identifier, components = CheckpointId(vault.ids.new_id()), safety.components
-    if capture:
-        components = capture_components(vault, identifier, safety, beyond_budget=True).manifest
+    if intended is not None:
+        captured = capture_components(
+            vault, identifier, safety, intended=intended, beyond_budget=True
+        )
+        components = captured.manifest
     new = NewCheckpoint(
         id=identifier,
         session_id=safety.session_id,

@@ -22,7 +22,11 @@ from holdfast.domain.outcomes import RecoveredRestore
 from holdfast.domain.paths import basename, parent
 from holdfast.domain.trees.changes import Replacement, tree_changes
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry
-from holdfast.engine.components.restore import plan_components, with_component_steps
+from holdfast.engine.components.restore import (
+    intended_of,
+    plan_components,
+    with_component_steps,
+)
 from holdfast.engine.restore.carry_out import carry_out, os_error_words
 from holdfast.engine.restore.conflicts import amended_tree, open_staging
 from holdfast.engine.restore.database_groups import groups_of
@@ -204,7 +208,8 @@ def _restore_again(
     present = None
     if journal.components:
         # The user may have used git, for example, since the crash: save the current state, too.
-        present = add_safety_row(vault, safety, safety.tree, capture=True)
+        intended = intended_of(vault, goal, request.components)
+        present = add_safety_row(vault, safety, safety.tree, intended=intended)
         steps = plan_components(vault, goal, request.components)
         plan = with_component_steps(plan, steps)
     scanner.remember(saved.scan)
