@@ -1,8 +1,8 @@
 """The mounted file systems: which one a path is on, those below it, and whether they changed.
 
-A mount makes no event in the directory that it covers, and on a network file system other
-machines change files without one. Both are seen in the kernel's table, which signals when it
-changed, so asking costs next to nothing. Where there is no such table, nothing is known.
+A mount causes no event in the directory that it covers, and on a network file system other machines
+change files without one. Both are visible in the kernel's table, which signals changes, so checking
+costs next to nothing. Without such a table, nothing is known.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LOCAL_TYPES = frozenset(
     b"bcachefs btrfs ecryptfs erofs exfat ext2 ext3 ext4 f2fs hfsplus iso9660 jfs msdos nilfs2 "
     b"ntfs3 overlay ramfs reiserfs rootfs squashfs tmpfs udf vfat xfs zfs".split()
 )
-"""Changed through this kernel and no other. A type that is not listed is not trusted."""
+"""Types that change only through this kernel. A type that is not listed is not trusted."""
 
 NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "fuse.s3fs")
 _CONFIGURED = Path("/etc/fstab")
@@ -28,7 +28,7 @@ _ESCAPED = re.compile(rb"\\([0-7]{3})")
 
 
 class Mount(NamedTuple):
-    """A line of the table; `number` is never the same for two mounts at one time."""
+    """One line of the table; `number` is unique among current mounts."""
 
     number: bytes
     point: bytes
@@ -37,7 +37,7 @@ class Mount(NamedTuple):
 
 def parse_mounts(table: bytes) -> tuple[Mount, ...]:
     mounts = []
-    # The kernel escapes a line break in a path, and no carriage return.
+    # The kernel escapes line breaks in a path, but not carriage returns.
     for line in filter(None, table.split(b"\n")):
         fields, _, rest = line.partition(b" - ")
         columns = fields.split(b" ")
@@ -59,7 +59,7 @@ def mounts_around(mounts: tuple[Mount, ...], directory: bytes) -> tuple[Mount, .
 
 
 def _mount_of(mounts: tuple[Mount, ...], path: bytes) -> Mount | None:
-    """Of two at one point the later covers the earlier."""
+    """Of two mounts at one point, the later covers the earlier."""
     above = [mount for mount in mounts if _is_within(path, mount.point)]
     return max(reversed(above), key=lambda mount: len(mount.point), default=None)
 
@@ -69,14 +69,13 @@ def _is_within(path: bytes, directory: bytes) -> bool:
 
 
 class MountTable:
-    """The table of this process, read again when the kernel says that it changed."""
+    """This process's table, read again when the kernel signals a change."""
 
     def __init__(self) -> None:
         self._fd = os.open(TABLE, os.O_RDONLY | os.O_CLOEXEC)
         self._poll = select.poll()
         self._poll.register(self._fd, select.POLLPRI)
-        # A change is reported once for each open file: who waits for one must not take it from
-        # `around`.
+        # A change is reported once per open file, so a waiter must not consume it from `around`.
         self.alarm = os.open(TABLE, os.O_RDONLY | os.O_CLOEXEC)
         self._mounts = self._read()
 
@@ -100,7 +99,7 @@ class MountTable:
 def _mounted() -> tuple[Mount, ...]:
     try:
         return parse_mounts(TABLE.read_bytes())
-    except (OSError, ValueError):  # some sandboxes write a table of their own
+    except (OSError, ValueError):  # some sandboxes provide their own table
         return ()
 
 
@@ -117,20 +116,20 @@ def mount_points_below(path: bytes) -> list[bytes]:
 
 
 def existing(path: Path) -> Path:
-    """The place itself, or the nearest one above it that is there."""
+    """The path itself, or the nearest existing directory above it."""
     while not path.exists():
         path = path.parent
     return path
 
 
 def is_on_a_network(path: Path) -> bool:
-    """Whether other machines see what is, or will be, there."""
+    """Whether other machines can see files at this path, existing or not."""
     return file_system_of(existing(path)) in NETWORK
 
 
 def may_be_unmounted(path: Path) -> bool:
-    """Whether a missing path may be on a disk that is not mounted: it is below a usual place for
-    disks, or below a configured mount point where nothing is mounted now."""
+    """Whether a missing path may be on a disk that is not mounted: it is below a usual mount
+    directory, or below a configured mount point with nothing mounted."""
     above = {str(one) for one in (path, *path.parents)}
     if not above.isdisjoint(_PLACES_OF_DISKS):
         return True

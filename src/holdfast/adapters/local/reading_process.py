@@ -1,11 +1,11 @@
-"""A process that reads a workspace from its end, and the pipe on which it says what it found.
+"""A process that reads a workspace from its end, and the pipe on which it reports.
 
-    starter → process: the job, one line of JSON; then `s` for "begin nothing more"; it ends with us
-    process → starter: records of content | what it found in a directory | that this was all
+    parent → process: the job, one line of JSON; then `s` for "begin nothing more"
+    process → parent: content records | the state of a directory | the end
 
-Guarantees: the process writes no file, so that it can be ended at any time; after a minute of
-silence the caller stops waiting; on a machine with one processor, or where Python cannot be started
-again, there is none, and its starter reads everything.
+Guarantees: the process writes no file, so it can be killed at any time. It exits when its parent
+does. After a minute of silence, the caller stops waiting. On a machine with one processor, or if
+Python cannot be started again, there is none, and the caller reads everything.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _RECORD_KIND, _DIRECTORY_KIND, _END_KIND = b"r", b"d", b"e"
 
 
 _DECIDING_SETTINGS = ("defaults", "ignore", "include", "max_file_size")
-"""Those that have a say in what is captured."""
+"""The settings that influence what is captured."""
 
 
 def reading_job(
@@ -98,7 +98,7 @@ def end_frame() -> bytes:
 
 
 def _frames(buffer: bytearray) -> list[tuple[bytes, bytes, bytes]]:
-    """The whole frames at the start of `buffer`, which keeps the rest."""
+    """The complete frames at the start of `buffer`, which keeps the rest."""
     frames, start = [], 0
     with memoryview(buffer) as view:
         while len(view) >= start + _FRAME.size:
@@ -134,13 +134,13 @@ class ReadingProcess:
     def begin(self, root_fd: int, started_ns: int) -> None:
         if self._process is not None or not _can_be_started():
             return
-        # A program that is ending may start no process: that is no OSError.
+        # A program that is exiting may not start a process, which is not an OSError.
         with contextlib.suppress(OSError, RuntimeError):
             self._process = start_python(_PROGRAM, (root_fd,))
             self._room = bytearray(_PIPE_BYTES)
             os.set_blocking(self._output(), False)
             if hasattr(fcntl, "F_SETPIPE_SZ"):
-                with contextlib.suppress(OSError):  # a limit of the system: it is a short pipe then
+                with contextlib.suppress(OSError):  # a system limit; the pipe stays short
                     fcntl.fcntl(self._output(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
             job = {**self._job, "root_fd": root_fd, "started_ns": started_ns}
             self._say(json.dumps(job).encode() + b"\n")
@@ -177,8 +177,8 @@ class ReadingProcess:
             self._say(STOP)
 
     def finish(self) -> bool:
-        """Silence is counted in short waits: when we are stopped together, as by Ctrl-Z, that is
-        one of them."""
+        """Silence is counted in short waits, so that being stopped together, as by Ctrl-Z, counts
+        as one of them."""
         if self._process is None or not self._relied_upon:
             return True
         self.stop()
@@ -200,7 +200,7 @@ class ReadingProcess:
         self._room.clear()
         if process is not None:
             process.kill()
-            with process:  # waits for it, and closes the pipes
+            with process:  # waits for it and closes the pipes
                 pass
 
     def _say(self, what: bytes) -> None:
@@ -215,7 +215,7 @@ class ReadingProcess:
 
 
 def _can_be_started() -> bool:
-    """A program that carries its own Python would start itself."""
+    """A program that bundles its own Python would start itself."""
     name = os.path.basename(sys.executable or "")
     return name.startswith(("python", "pypy")) and not hasattr(sys, "frozen") and _processors() > 1
 
@@ -227,14 +227,14 @@ def _processors() -> int:
 
 
 _MOST_REMEMBERED = 50_000
-"""Objects of which it is known that they were handed on; what is forgotten may be, twice."""
+"""How many sent objects are remembered; a forgotten one may be sent twice."""
 
 
 class RecordStream:
     """Small objects share records, as in any other batch."""
 
-    def __init__(self, hand_on: Callable[[Record], None]) -> None:
-        self._hand_on = hand_on
+    def __init__(self, send: Callable[[Record], None]) -> None:
+        self._send = send
         self._known: set[Digest] = set()
         self._small: list[tuple[Digest, bytes]] = []
         self._small_bytes = 0
@@ -246,22 +246,22 @@ class RecordStream:
             self._known.clear()
         self._known.add(digest)
         if len(data) > LARGEST_MEMBER_BYTES:
-            self._hand_on(single_record(digest, data))
+            self._send(single_record(digest, data))
             return True
         self._small.append((digest, data))
         self._small_bytes += len(data)
         if self._small_bytes >= FULL_AT_BYTES:
-            self._hand_on_small()
+            self._send_small()
         return True
 
-    def _hand_on_small(self) -> None:
+    def _send_small(self) -> None:
         if not self._small:
             return
         small, self._small, self._small_bytes = self._small, [], 0
-        self._hand_on(record_of(small))
+        self._send(record_of(small))
 
     def commit(self) -> WriteTotals:
-        self._hand_on_small()
+        self._send_small()
         return WriteTotals()
 
     def abandon(self) -> None:

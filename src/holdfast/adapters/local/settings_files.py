@@ -1,16 +1,16 @@
 """Settings files: the user's own, and a project's, of which only safe parts are applied.
 
-    a key that can only protect more          → taken
-    a key that can weaken protection          → taken once the user has said yes to this very file
-    a key about what is run, or what outside
-    the project is read or written            → never taken
-    a file or value that makes no sense       → not taken
+    a key that can only add protection        → applied
+    a key that can weaken protection          → applied once the user trusts exactly this file
+    a key about programs to run, or files
+    outside the project                       → never applied
+    an invalid file or value                  → not applied
 
 Guarantee: whatever a cloned project's file contains, saves continue. Ignored settings are listed
-with the reason. A yes is for one path and one content: an edited file has to be trusted again.
+with the reason. Trust is for one path and one content: an edited file has to be trusted again.
 
-The user's own file is read whole. A line that is not TOML is left out, and belongs to the setting
-above it that has not ended, if there is one: `holdfast.domain.settings.fallback`.
+The user's own file is applied completely. A line that is not TOML is skipped. It belongs to the
+unfinished setting above it, if there is one: `holdfast.domain.settings.fallback`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _KEY = re.compile(rb"\s*([A-Za-z0-9_-]+)\s*=")
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """What a project's file sets, and by key, or `""` for all of it, why something is not taken.
-    `waiting` are keys that a yes would bring into force."""
+    """The settings of a project's file, and why others are not applied, by key, or `""` for the
+    whole file. `waiting` are keys that apply once the user trusts the file."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
     held_back: Mapping[str, str] = field(default_factory=dict)
@@ -52,14 +52,14 @@ class ProjectSettings:
 
 @dataclass(frozen=True, slots=True)
 class UserSettings:
-    """What the user's own file sets, and by key, or by line, what cannot be read."""
+    """The settings of the user's own file, and what cannot be read, by key or by line."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
     broken: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_user_settings(path: Path) -> UserSettings:
-    """`InvalidSetting` when the file cannot be read, or its lines cannot be separated."""
+    """`InvalidSetting` if the file cannot be read, or its lines cannot be separated."""
     content = _read(path, 0)
     if content is None:
         return UserSettings()
@@ -83,12 +83,12 @@ def _parse_without_broken_lines(path: Path, content: bytes, error: InvalidSettin
         except InvalidSetting as refused:
             found = _LINE.search(refused.message)
             if found is None or not lines[int(found[1]) - 1].strip():
-                raise error from None  # something that does not end: what belongs to it?
+                raise error from None  # something unterminated, so it is unclear what belongs to it
             _leave_out(lines, int(found[1]), "is not valid TOML", broken)
 
 
 def _leave_out(lines: list[bytes], number: int, why: str, broken: dict[str, str]) -> None:
-    """It is of its own key, or of one above it whose value has not ended."""
+    """The line belongs to its own key, or to an unfinished one above it."""
     above = lines[: number - 1]
     try:
         _parse(Path(), b"\n".join(above))
@@ -131,7 +131,8 @@ def read_project_settings(path: Path, home: Path) -> ProjectSettings:
 
 
 def trust_project_settings(fs: Filesystem, path: Path, home: Path) -> ProjectSettings:
-    """Note the user's yes to the file as it is now; what it sets from here on."""
+    """Record that the user trusts the file in its current form; returns the settings that now
+    apply."""
     content = _read(path, os.O_NOFOLLOW)
     if content is None:
         raise InvalidSetting(f"no such file: {path}", hint="nothing to trust")
@@ -148,7 +149,7 @@ def _note(home: Path, path: Path, content: bytes) -> Path:
 
 
 def _read(path: Path, link_flags: int) -> bytes | None:
-    """A file of the workspace is not trusted to be one: it may be a pipe or a link."""
+    """The path may not be a regular file, but a pipe or a link."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | link_flags)
     except (FileNotFoundError, NotADirectoryError):

@@ -1,7 +1,7 @@
 """How every SQLite file of a store is opened.
 
-Write-ahead logging; automatic log checkpoints are off, so the log is only folded back under the
-store's lock (`fold_log`), and never while a connection is closed.
+With a write-ahead log. Automatic log checkpoints are off, so that the log is folded only under the
+store's lock (`fold_log`), and never when a connection is closed.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import Cipher
 
 DATABASE_TROUBLE = (apsw.Error, UnicodeDecodeError)
-"""What asking a database may end in: text with a damaged byte may no longer be valid."""
+"""Errors of a database query; text with a damaged byte may be invalid."""
 
 _FOLD_AT_BYTES = 512 << 10
 """A save writes some 30 pages of the index and 10 of the catalog, and folding takes as long as a
-small save: one in four does it. Logs count towards the store's size, so not much more."""
+small save, so one in four does it. Logs count towards the store's size, so not much more."""
 _BUSY_TIMEOUT_MS = 30_000
 _SCRUB_TIMEOUT_MS = 5_000
 _NEXT_TRY_S = 0.01
@@ -45,7 +45,8 @@ _NEXT_TRY_S = 0.01
 def connect(
     path: Path, *, synchronous: Literal["FULL", "NORMAL", "OFF"], cipher: Cipher | None = None
 ) -> apsw.Connection:
-    """Open, creating the file private to its owner before SQLite sees it; with a cipher, sealed."""
+    """Open it, creating the file private to its owner before SQLite sees it; with a cipher,
+    sealed."""
     layer = None
     with store_trouble(f"opening {path.name}"):
         if cipher is not None:
@@ -82,8 +83,8 @@ def connect(
 
 
 def _may_write(path: Path) -> bool:
-    """Make the file if there is none. One that is there on a file system which takes no writes,
-    as after an error of the disk, can still be read with its log."""
+    """Create the file if it is missing. An existing one on a file system that became read-only, as
+    after a disk error, can still be read with its log."""
     try:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
     except OSError as error:
@@ -95,8 +96,8 @@ def _may_write(path: Path) -> bool:
 
 
 def _log_ahead(connection: apsw.Connection) -> None:
-    """Of several processes that open a new file at once, some get a lock error without a wait:
-    SQLite does not wait where two could be waiting for each other."""
+    """If several processes open a new file at once, some get a lock error immediately: SQLite does
+    not wait where two could wait for each other."""
     pause = threading.Event()
     give_up_ns = SystemClock.monotonic_ns() + _BUSY_TIMEOUT_MS * 1_000_000
     while True:
@@ -117,10 +118,10 @@ def fold_log(
     *,
     at_bytes: int | None = None,
 ) -> None:
-    """Move the log into the database when it has grown; only under the store's lock.
+    """Move the log into the database if it has grown; only under the store's lock.
 
-    What was committed is durable in the log, so that trouble here is none of the caller's: the log
-    stays, and the next time tries again. Only a failed sync is noted.
+    Committed data is durable in the log, so a failure here does not concern the caller: the log
+    stays, and the next call tries again. Only a failed fsync is noted.
     """
     try:
         log_bytes = os.stat(f"{path}-wal").st_size
@@ -128,7 +129,7 @@ def fold_log(
         return
     if log_bytes < (_FOLD_AT_BYTES if at_bytes is None else at_bytes):
         return
-    # A reader in another process may keep part of the log in use; it is not waited for.
+    # A reader in another process may keep part of the log in use; there is no wait for it.
     connection.set_busy_timeout(0)
     try:
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
@@ -145,8 +146,8 @@ def scrub(connection: apsw.Connection, path: Path) -> None:
     """Rebuild the file from its rows and empty its log, so that neither holds deleted data;
     durable. Only under the store's lock.
 
-    Rows are copied in memory: a temporary file would hold them outside the store. `BusyError` when
-    another process reads: the log cannot be emptied then.
+    Rows are copied in memory, because a temporary file would hold them outside the store.
+    `BusyError` if another process reads, because the log cannot be emptied then.
     """
     before = connection.execute("PRAGMA synchronous").fetchall()[0][0]
     temporary = connection.execute("PRAGMA temp_store").fetchall()[0][0]
@@ -166,7 +167,7 @@ def scrub(connection: apsw.Connection, path: Path) -> None:
 
 @contextmanager
 def new_database(path: Path, cipher: Cipher | None) -> Iterator[apsw.Connection]:
-    """A database that is one whole, synced file after the block."""
+    """A database that is one complete, synced file after the block."""
     db = connect(path, synchronous="FULL", cipher=cipher)
     try:
         yield db
@@ -178,7 +179,7 @@ def new_database(path: Path, cipher: Cipher | None) -> Iterator[apsw.Connection]
 
 
 def translate(error: apsw.Error | UnicodeDecodeError, path: Path) -> Exception:
-    """SQLite's trouble in the words of the error family."""
+    """An SQLite error as a Holdfast error."""
     if isinstance(error, UnicodeDecodeError):
         return StoreDamaged(
             f"text in the store's {path.name} is damaged: {error}", hint="run: holdfast repair"
@@ -197,7 +198,7 @@ def translate(error: apsw.Error | UnicodeDecodeError, path: Path) -> Exception:
     if isinstance(error, apsw.ReadOnlyError) and is_read_only(path):
         return StoreReadOnly(f"the store's {path.name} is read-only", hint=READ_ONLY_HINT)
     if isinstance(error, apsw.CantOpenError) and is_read_only(path):
-        # Without the files of its log beside it, SQLite would have to make them first.
+        # Without the log's files beside it, SQLite would have to create them first.
         return StoreReadOnly(
             f"the store's file system is read-only, and the log of {path.name} is missing",
             hint="mount it writable, or copy the store to another disk (cp -a) and set "
@@ -219,7 +220,7 @@ def database_trouble(
     sync_failures: SyncFailures | None = None,
     translate: Callable[[apsw.Error | UnicodeDecodeError, Path], Exception] = translate,
 ) -> Iterator[None]:
-    """SQLite's trouble in the words of the error family; a failed sync is noted."""
+    """Translates SQLite errors to Holdfast errors, and notes a failed fsync."""
     try:
         yield
     except DATABASE_TROUBLE as error:

@@ -1,6 +1,6 @@
 """The stat cache, in a separate SQLite file that may be lost at any time.
 
-Each row carries a checksum, because a wrong row could make a changed file look unchanged. On a
+Each row has a checksum, because a wrong row could make a changed file look unchanged. On a
 read-only file system, an unusable file is ignored.
 """
 
@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS directories (path BLOB PRIMARY KEY, entry BLOB NOT NU
 
 
 class SqliteStatCache:
-    """A damaged file is deleted and recreated: it only saves time."""
+    """A damaged file is deleted and recreated, because it only saves time."""
 
     def __init__(self, path: Path, cipher: Cipher | None = None) -> None:
         self._path = path
@@ -40,7 +40,7 @@ class SqliteStatCache:
         try:
             self._db = self._open()
         except (apsw.BusyError, apsw.LockedError) as error:
-            raise translate(error, path) from error  # in use, and no less sound for that
+            raise translate(error, path) from error  # in use, not damaged
         except (apsw.Error, StoreDamaged, StoreReadOnly):
             self._recreate()
 
@@ -67,7 +67,7 @@ class SqliteStatCache:
         try:
             self._write(generation, changed)
         except (apsw.FullError, apsw.IOError, apsw.BusyError, apsw.ReadOnlyError):
-            return  # what is not remembered is read again: no reason to fail a finished save
+            return  # the next scan reads more; a finished save must not fail
         except (apsw.Error, UnicodeDecodeError):
             self._db.close()
             self._recreate()
@@ -117,7 +117,7 @@ class SqliteStatCache:
         fold_log(self._db, self._path, at_bytes=1)
 
     def forget_pages(self) -> None:
-        """Keep nothing in memory that is quickly read again."""
+        """Release cached pages, which are quickly read again."""
         self._db.release_memory()
 
     def close(self) -> None:

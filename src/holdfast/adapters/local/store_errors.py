@@ -1,12 +1,12 @@
 """Errors of the store's own files, as opposed to files of the workspace.
 
-    a sync fails → noted in memory and in the file `suspect` → no save, restore or deletion
-    → the next time the store is locked, what was being synced is read back (`sync_readback`)
-    → sound: the note goes, and work goes on
+    an fsync fails → noted in memory and in the file `suspect` → no save, restore or deletion
+    → when the store is locked next, the data being synced is read back (`sync_readback`)
+    → intact: the note is removed, and work continues
 
-After a failed sync the system may have dropped the bytes, and reports that only once: the next sync
-succeeds without them. So a repeated sync is never trusted. The note survives the process, as far as
-a failing disk allows; this process behaves the same if the note cannot be written.
+After a failed fsync the system may have dropped the bytes, and reports that only once: the next
+fsync succeeds without them. So a repeated fsync is never trusted. The note survives the process, as
+far as a failing disk allows. Without the note, this process behaves the same.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def is_read_only(path: Path) -> bool:
 
 @contextmanager
 def store_trouble(doing: str) -> Iterator[None]:
-    """Turn an `OSError` of the store into one of the family, so it is not mistaken for a property
-    of the file that was being saved."""
+    """Translate an `OSError` of the store, so that it is not mistaken for a problem of the file
+    being saved."""
     try:
         yield
     except OSError as error:
@@ -86,8 +86,8 @@ def translate_os_error(error: OSError, doing: str) -> HoldfastError:
 
 
 def write_trouble(directory: Path) -> HoldfastError | None:
-    """Why nothing can be written to a directory of the store now, found out by writing a small
-    file. Permissions and free space tell less: there are quotas, and mounts below mounts."""
+    """Why nothing can be written to a store directory now, found by writing a small file.
+    Permissions and free space reveal less: there are quotas, and mounts below mounts."""
     path = directory / f".test.{os.getpid()}.new"
     try:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
@@ -111,7 +111,7 @@ def is_sync_failure(error: Exception) -> bool:
 
 
 class SyncFailures:
-    """Which files of a store a failed sync was about, as paths below its directory."""
+    """The store files affected by a failed fsync, as paths below its directory."""
 
     def __init__(self, fs: Filesystem, path: Path) -> None:
         self._fs = fs
@@ -119,14 +119,14 @@ class SyncFailures:
         self._noted: set[str] = set()
 
     def note(self, subject: Path) -> None:
-        """Never raises: the failed sync itself is what the caller has to report."""
+        """Never raises, because the caller has to report the failed fsync itself."""
         self._noted.add(subject.relative_to(self._path.parent).as_posix())
         data = json.dumps(sorted(self.subjects())).encode()
         with contextlib.suppress(OSError):
             self._write(data)
 
     def _write(self, data: bytes) -> None:
-        """In place: a note that is torn, or not synced, still tells others that there is one."""
+        """In place: even a torn or unsynced note tells others that there is one."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         fd = self._fs.open(os.fsencode(self._path), flags, FILE_MODE)
         try:
@@ -142,7 +142,7 @@ class SyncFailures:
 
     @contextmanager
     def syncing(self, subject: Path) -> Iterator[None]:
-        """Around every sync of a file or directory of the store."""
+        """Around every fsync of a store file or directory."""
         try:
             yield
         except SyncFailed:
@@ -153,7 +153,7 @@ class SyncFailures:
         return bool(self._noted) or os.path.lexists(self._path)
 
     def subjects(self) -> set[str]:
-        """What was noted here and by others; `.`, if that cannot be read, means all."""
+        """The files noted here and by others; `.` means all, if that cannot be read."""
         try:
             written = json.loads(self._path.read_bytes())
             if not isinstance(written, list) or not all(isinstance(name, str) for name in written):
@@ -165,7 +165,7 @@ class SyncFailures:
         return {*self._noted, *written}
 
     def refuse(self) -> None:
-        """Nothing is added to a store in the very operation whose sync failed."""
+        """Nothing is added to a store in the operation whose fsync failed."""
         if self._noted:
             raise suspect(self._noted)
 

@@ -1,13 +1,13 @@
 """Store files: replaced atomically, read without trust, in a private place.
 
-When a small file is replaced, a reader, or a crash, sees the old content or the new one. A file
-with a name of Holdfast may have been put there by another user: a pipe that never answers, a link
-that leads away, a directory. Such a thing is an error, not something to wait for.
+When a small file is replaced, a reader, or a crash, sees the old content or the new one. Another
+user may have put something under a Holdfast name: a pipe that never answers, a link that leads
+away, a directory. That is an error, not something to wait for.
 
-**Quarantine.** A damaged file moves out of the way, to store/set-aside/<occasion>/<file>.
-A file that the store cannot use may still be the user's only copy: one that was swapped with
-another, say. It is renamed with its log, never unlinked, and counts towards the budget until the
-user removes it. Only a derived database that certainly belongs to Holdfast is deleted.
+**Quarantine.** A damaged file is moved to store/set-aside/<occasion>/<file>. A file that the store
+cannot use may still be the user's only copy, for example if it was swapped with another. It is
+renamed with its log, never unlinked, and counts towards the budget until the user removes it. Only
+a derived database that certainly belongs to Holdfast is deleted.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def read_own_file(path: Path, most_bytes: int = -1) -> bytes:
 
 
 def require_own_place(home: Path) -> None:
-    """Refuse a directory for stores that another user owns, or can replace.
+    """Refuse a directory for stores that another user owns or can replace.
 
-    Root does not count as another user. One that is ours and open to others is closed: nothing in
-    it needs them.
+    Root does not count as another user. If the user's own directory is writable by others, that
+    permission is removed, because nothing in it needs it.
     """
     for path in (home, home / "stores", home / "by-path"):
         try:
@@ -77,7 +77,7 @@ def _close_to_others(path: Path, status: os.stat_result) -> None:
 
 
 class SyncFailed(OSError):
-    """What was written may be lost although a later sync succeeds: nothing is to be assumed."""
+    """The written data may be lost even if a later fsync succeeds."""
 
 
 def sync(fs: Filesystem, fd: int) -> None:
@@ -96,7 +96,7 @@ def sync_directory(fs: Filesystem, path: bytes) -> None:
 
 
 def fsync_directory(path: Path) -> None:
-    """For callers that were given no file system."""
+    """For callers without a file system port."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
@@ -117,9 +117,9 @@ def atomic_write(fs: Filesystem, path: bytes, data: bytes) -> None:
 def atomic_write_in(
     fs: Filesystem, directory_fd: int, name: bytes, data: bytes, *, mode: int = FILE_MODE
 ) -> None:
-    """Like `atomic_write`, in a directory that is open: nothing leads elsewhere meanwhile.
+    """Like `atomic_write`, in an open directory, so that nothing can redirect it.
 
-    One writer at a time for a name: the temporary file of a killed one is taken away first.
+    One writer at a time per name: a killed writer's temporary file is removed first.
     """
     temporary = b"." + name + b".new"
     with contextlib.suppress(FileNotFoundError):
@@ -144,11 +144,11 @@ SET_ASIDE = "set-aside"
 _SQLITE_SUFFIXES = ("", "-wal", "-shm")
 _BEGINNING_BYTES = 32768
 _TABLES_AT = slice(103, 105)
-"""The change counter on the first page of an SQLite file: the tables and indexes it has."""
+"""The cell count of an SQLite file's first page: the number of its tables and indexes."""
 
 
 def quarantine(store: Path, occasion: str, *paths: Path) -> Path:
-    """Rename each path that exists, with its SQLite companions; the directory they are in."""
+    """Rename each existing path, with its SQLite companions; returns their new directory."""
     directory = quarantine_directory(store, occasion)
     for path in paths:
         for suffix in _SQLITE_SUFFIXES:
@@ -161,7 +161,7 @@ def quarantine(store: Path, occasion: str, *paths: Path) -> Path:
 
 
 def quarantine_directory(store: Path, occasion: str) -> Path:
-    """A fresh directory: the occasion, numbered when it was taken."""
+    """A new directory named after the occasion, numbered if that exists."""
     above = store / SET_ASIDE
     above.mkdir(mode=DIRECTORY_MODE, exist_ok=True)
     number = 1
@@ -178,7 +178,7 @@ def quarantine_directory(store: Path, occasion: str) -> Path:
 
 
 def identity_of(path: Path) -> tuple[int, int] | None:
-    """What tells a file from another one that was put in its place."""
+    """Distinguishes a file from another one put in its place."""
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -187,22 +187,23 @@ def identity_of(path: Path) -> tuple[int, int] | None:
 
 
 def discard_derived(path: Path, occasion: str, *, our_mark: bytes) -> None:
-    """Make room for a new derived database. `our_mark` is part of the schema of our own."""
+    """Make room for a new derived database. `our_mark` is text that only Holdfast's schema
+    contains."""
     if not _is_ours(path, our_mark):
         quarantine(path.parent, occasion, path)
     unlink_database(path)
 
 
 def unlink_database(path: Path) -> None:
-    """With its log; unlike a file that cannot be used, one that was in use is certainly ours."""
+    """With its log. Unlike an unusable file, one that was in use certainly belongs to Holdfast."""
     for suffix in _SQLITE_SUFFIXES:
         with contextlib.suppress(FileNotFoundError):
             path.with_name(path.name + suffix).unlink()
 
 
 def copy_database(source: Path, target: Path) -> None:
-    """With its log, as far as they are there."""
-    import shutil  # late: it brings half a dozen modules, and saves do not need it
+    """With its log, if they exist."""
+    import shutil  # late: it imports half a dozen modules, and saves do not need it
 
     for suffix in ("", "-wal"):
         with contextlib.suppress(FileNotFoundError):
@@ -212,12 +213,12 @@ def copy_database(source: Path, target: Path) -> None:
 def _is_ours(path: Path, our_mark: bytes) -> bool:
     beginning = {}
     try:
-        for suffix in ("", "-wal"):  # of a new file, all may still be in the log
+        for suffix in ("", "-wal"):  # for a new file, everything may still be in the log
             with contextlib.suppress(FileNotFoundError):
                 found = path.with_name(path.name + suffix)
                 beginning[suffix] = read_own_file(found, _BEGINNING_BYTES)
     except OSError:
-        return False  # a pipe, a link: whatever it is, we did not make it
+        return False  # a pipe or a link, which Holdfast did not create
     database = beginning.get("", b"")
     holds_nothing = not database.strip(b"\0") or not any(database[_TABLES_AT])
     return holds_nothing or any(our_mark in found for found in beginning.values())

@@ -1,17 +1,17 @@
 """One writer at a time for a store, across threads and processes.
 
-The lock is an advisory lock on a file, so it ends with its process whatever happens. The file
-also tells who holds it, for the message that others get when waiting takes too long, and keeps
-short notes of the holder for those who come later.
+The lock is an advisory lock on a file, so it ends with its process in any case. The file also names
+the holder, for the message to others that have waited too long, and keeps short notes for later
+holders.
 
-A holder that works is waited for until the time is up, one that was stopped, as by Ctrl-Z, for a
-moment only. A caller that must not be kept waiting, such as an agent's hook, gives up as soon as
-the holder does nothing, for example on a disk that does not respond. So does a thread that waits
-behind another one of its process, which has more patience and waits for the same holder.
+A working holder is waited for until the timeout, a stopped one (as by Ctrl-Z) only briefly. A
+caller that must not be kept waiting, such as an agent's hook, gives up as soon as the holder makes
+no progress, for example on a disk that does not respond. So does a thread behind another thread of
+its process that waits longer for the same holder.
 
-On a file system that takes no writes, as its answer to opening the file says, readers share the
-lock. It is a lock anyway: the file system may be writable for another process, through another
-mount or from another machine, and such a writer is kept out as anywhere.
+If opening the file shows that the file system is read-only, readers share the lock. It is still
+needed: the file system may be writable for another process, through another mount or from another
+machine, and such a writer is kept out.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ _LONGEST_WAIT_S = 0.05
 _DESCRIPTION_BYTES = 256
 _NO_PROGRESS = "holds the store's lock and makes no progress"
 _PURPOSE_LENGTH = 40
-"""Of four bytes at most each, so that the description always fits."""
+"""At most four bytes each, so that the description always fits."""
 
 
 _STOPPED_S = 2.0
-"""How long a stopped holder is waited for by those who have all the patience."""
+"""How long even patient callers wait for a stopped holder."""
 
 
 class _Holder:
@@ -92,15 +92,15 @@ class StoreLock:
         self._fd = -1
         self._is_shared = False
         self._is_waiting = False
-        """Whether the thread that has the thread lock waits for another process."""
+        """Whether the thread with the thread lock waits for another process."""
 
     @contextmanager
     def hold(
         self, timeout_s: float, *, looking: bool = False, patience_s: float | None = None
     ) -> Iterator[None]:
-        """`Busy`, naming the holder, when the store is not free within `timeout_s`, or its holder
-        has made no progress for `patience_s`; `StoreReadOnly` where nothing can be written, unless
-        the caller is just `looking`."""
+        """`Busy`, naming the holder, if the store is not free within `timeout_s`, or its holder
+        makes no progress for `patience_s`. `StoreReadOnly` if nothing can be written, unless the
+        caller is just `looking`."""
         deadline_ns = self._clock.monotonic_ns() + int(timeout_s * 1e9)
         holder = _Holder(self._clock, patience_s)
         self._acquire_thread(deadline_ns, timeout_s, holder)
@@ -120,31 +120,31 @@ class StoreLock:
             self._thread_lock.release()
 
     def let_others_in(self) -> None:
-        """Those who wait look again after `_LONGEST_WAIT_S` at the latest."""
+        """Waiting processes try again after `_LONGEST_WAIT_S` at the latest."""
         self._pause.wait(2 * _LONGEST_WAIT_S)
 
     @property
     def is_nested(self) -> bool:
-        """Whether the holder held it already when it last took it."""
+        """Whether the holder already held it when it last took it."""
         return self._depth > 1
 
     @property
     def is_shared(self) -> bool:
-        """Whether a reader holds it where nothing can be written."""
+        """Whether a reader holds it, because nothing can be written."""
         return self._is_shared
 
     def note(self, place: int, data: bytes) -> None:
-        """Leave a note for later holders; only while held. On a full disk there is none."""
+        """Leave a note for later holders; only while held. Skipped on a full disk."""
         with contextlib.suppress(OSError):
             os.pwrite(self._fd, data, _DESCRIPTION_BYTES + place)
 
     def note_afresh(self, data: bytes) -> None:
-        """Replace everything that was noted; only while held."""
+        """Replace all notes; only while held."""
         os.ftruncate(self._fd, _DESCRIPTION_BYTES)
         os.pwrite(self._fd, data, _DESCRIPTION_BYTES)
 
     def read_notes(self, size: int) -> bytes:
-        """What the last holders noted, held or not; empty when there is no such file."""
+        """The last holders' notes, held or not; empty if there is no such file."""
         try:
             return read_own_file(self._path)[_DESCRIPTION_BYTES : _DESCRIPTION_BYTES + size]
         except OSError:
@@ -162,13 +162,13 @@ class StoreLock:
         return os.open(self._path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
 
     def _open_to_lock(self, *, looking: bool) -> tuple[int, bool]:
-        """The file, and whether the lock on it is to be a shared one."""
+        """The file, and whether its lock is a shared one."""
         try:
             return self._open(_TO_WRITE), False
         except OSError as error:
             if error.errno != errno.EROFS or not looking:
                 raise
-            # Shared: an exclusive one cannot be had everywhere for a file that is only read.
+            # Shared, because some systems refuse an exclusive lock on a file opened for reading.
             with contextlib.suppress(FileNotFoundError):
                 return self._open(_TO_LOOK), True
             raise
@@ -211,7 +211,7 @@ class StoreLock:
                     self._pause.wait(wait_s)
                     wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
             if not shared and _is_ours_alone(fd):
-                with contextlib.suppress(OSError):  # on a full disk the lock still works, unnamed
+                with contextlib.suppress(OSError):  # on a full disk, it works unnamed
                     os.pwrite(fd, self._description(), 0)
         except BaseException:
             os.close(fd)
@@ -228,7 +228,8 @@ class StoreLock:
 
     def _release_file(self) -> None:
         fd, self._fd, self._is_shared = self._fd, -1, False
-        # Unlocked by name, not only by closing: a process forked meanwhile has the file open too.
+        # Unlocked explicitly, not only by closing: a process forked meanwhile has the file open
+        # too.
         fcntl.flock(fd, fcntl.LOCK_UN)
         os.close(fd)
 
@@ -246,8 +247,8 @@ class StoreLock:
         with contextlib.suppress(ValueError, KeyError, TypeError):
             holder = _holder_in(description)
             number = int(holder["pid"])
-            # On a full disk the previous holder may still be recorded, and its number may be
-            # another's.
+            # On a full disk, the previous holder may still be recorded, and its number may belong
+            # to another process.
             if is_ours(number):
                 who = f"process {number} ({holder['purpose']})"
                 hint = f"wait for it, or end it if it hangs: kill {number}"
@@ -255,7 +256,7 @@ class StoreLock:
 
 
 def _holder_in(description: bytes) -> dict[str, Any]:
-    """What the holder says about itself; nothing when that makes no sense."""
+    """What the holder says about itself; empty if invalid."""
     try:
         described = json.loads(description)
     except ValueError:
@@ -268,6 +269,6 @@ def _read_only(path: Path) -> OSError:
 
 
 def _is_ours_alone(fd: int) -> bool:
-    """Whether writing here changes nothing else: a second name may be that of any file."""
+    """Whether writing here changes nothing else: a second name may belong to any file."""
     status = os.fstat(fd)
     return stat.S_ISREG(status.st_mode) and status.st_nlink == 1

@@ -1,4 +1,4 @@
-"""Small files of a store that name paths and digests: the restore journal, and notes of components.
+"""Small store files that name paths and digests: the restore journal, and components' notes.
 
 In an encrypted store each is sealed, with its own name as the context.
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class StoreNotes:
-    """Those of one store, by their file names."""
+    """The notes of one store, by file name."""
 
     def __init__(
         self,
@@ -53,8 +53,8 @@ class StoreNotes:
         return os.path.lexists(os.path.join(self._directory, name))
 
     def read(self, name: str) -> bytes | None:
-        """None when there is no such file; empty when its seal does not match, so its decoder
-        reports that it is unusable."""
+        """None if there is no such file. Empty if its seal does not match, so that its decoder
+        reports it as unusable."""
         with store_trouble(f"reading its {name}"):
             try:
                 data = read_own_file(self._directory / name)
@@ -118,7 +118,7 @@ class LocalRestoreJournal:
 
 
 class Notes(Protocol):
-    """Small files of a store by their names, such as `StoreNotes` has them."""
+    """Small files of a store by name, as in `StoreNotes`."""
 
     def exists(self, name: str) -> bool: ...
 
@@ -209,7 +209,7 @@ class StoredNestedRepositories:
         try:
             return read_paths(self._notes, NESTED_REPOSITORIES)
         except ValueError:
-            return []  # at worst a reference stays that keeps some commits alive
+            return []  # at worst, a reference stays and keeps some commits alive
 
     def add(self, git_directories: Sequence[bytes]) -> None:
         known = self.load()
@@ -219,7 +219,7 @@ class StoredNestedRepositories:
 
 
 def read_paths(notes: Notes, name: str) -> list[bytes]:
-    """The paths that a note lists; `ValueError` when it cannot be used."""
+    """The paths listed in a note; `ValueError` if it is unusable."""
     data = notes.read(name)
     try:
         return [] if data is None else [from_text(text) for text in json.loads(data)]

@@ -1,4 +1,4 @@
-"""A store as a directory: its lock, files and size, and the parts that are opened when needed.
+"""A store as a directory: its lock, files and size, and the parts that are opened on demand.
 
 Needs none of the databases, so that it also serves a store that cannot be opened.
 """
@@ -67,8 +67,8 @@ class LocalSpaceMeter:
         self._fold_logs()
 
     def remove_debris(self, older_than_ns: int) -> tuple[str, ...]:
-        """Half-written files of `atomic_write`, and the workbench of a repair that was killed."""
-        import shutil  # late: it brings half a dozen modules, and saves do not need it
+        """Half-written files of `atomic_write`, and the scratch directory of a killed repair."""
+        import shutil  # late: it imports half a dozen modules, and saves do not need it
 
         removed = []
         for path in (*self._layout.directory.glob(".*.new"), self._layout.directory / "repairing"):
@@ -107,14 +107,14 @@ def size_below(directory: Path) -> int:
                 else:
                     total += entry.stat(follow_symlinks=False).st_size
             except FileNotFoundError:
-                continue  # a log file that SQLite has just removed
+                continue  # a log file that SQLite has just deleted
     return total
 
 
 class StorePlace:
     """A `holdfast.ports.store.WriterLock`, `holdfast.ports.store.StoreFiles` and
-    `holdfast.ports.store.StoreParts`: these have the contract of each member. `journal` and
-    `space` are ports of their own."""
+    `holdfast.ports.store.StoreParts`; see there for the contract of each member. `journal` and
+    `space` are separate ports."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class StorePlace:
         lock: StoreLock,
         keys: StoreKeys | None = None,
     ) -> None:
-        """`keys` are those of an encrypted store."""
+        """`keys` are the keys of an encrypted store."""
         self._fs = fs
         self._layout = layout
         self._workspace = workspace
@@ -142,7 +142,7 @@ class StorePlace:
         self._events: EventLog | None = None
         self.lock_timeout_s = 30.0
         self.patience_s: float | None = None
-        """How long a holder of the lock is waited for that makes no progress; None: no limit."""
+        """How long to wait for a lock holder that makes no progress; None means no limit."""
 
     @contextmanager
     def hold(self, *, wait: bool = True, looking: bool = False) -> Iterator[None]:

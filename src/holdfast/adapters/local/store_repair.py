@@ -1,11 +1,11 @@
 """Repair of a store that cannot be opened: description, catalog and index.
 
-    look: copies of the databases in a scratch directory, nothing of the store is written
-    mend: description rewritten → the rebuilt catalog, announced by a marker, put in the place of
-          the old one → index made again; whatever is replaced is set aside first
+    look: copies of the databases in a scratch directory; nothing in the store is written
+    mend: description rewritten → the rebuilt catalog, announced by a marker, put in place of the
+          old one → index rebuilt; everything replaced is quarantined first
 
-A crash while the catalog is exchanged leaves the marker, and the next repair finishes: the marker
-is durable before the old files move, and names the new catalog, which is complete by then.
+A crash while the catalog is replaced leaves the marker, and the next repair finishes: the marker is
+durable before the old files move, and names the new catalog, which is complete by then.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _LOCK_TIMEOUT_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """A store laid open: readable replacements for damaged parts, and the problems."""
+    """A store under repair: readable replacements for damaged parts, and the problems."""
 
     catalog: SqliteCatalog
     objects: LocalObjectStore
@@ -81,7 +81,7 @@ class StoreRepairer:
         *,
         keys: StoreKeys | None = None,
     ) -> None:
-        """`keys` are those of an encrypted store."""
+        """`keys` are the keys of an encrypted store."""
         self._keys = keys
         self._fs = fs
         self._layout = layout
@@ -106,7 +106,7 @@ class StoreRepairer:
 
     @contextmanager
     def examine(self) -> Iterator[Bench]:
-        """Look at everything; the store itself is only read."""
+        """Examine everything; the store itself is only read."""
         self._clear_scratch()
         self._scratch.mkdir(mode=DIRECTORY_MODE)
         look = ReadableCatalog(self._layout, self._lock, self._clock, self._scratch, self._keys)
@@ -151,7 +151,7 @@ class StoreRepairer:
         return None
 
     def _index_problem(self, rebuilt: LocalObjectStore) -> str | None:
-        """Why the store's own index is not what the packs say."""
+        """Why the store's own index does not match the packs."""
         own = self._layout.objects / "index.db"
         if not own.exists():
             return "the file is missing"
@@ -164,16 +164,16 @@ class StoreRepairer:
                 if problems:
                     return problems[0]
                 if objects.is_behind():
-                    return None  # caught up by the next opening, like after any crash
+                    return None  # the next opening brings it up to date, as after any crash
                 known, said = dict(objects.index.locations()).keys(), set(rebuilt.index.digests())
-                # A record whose base is lost is left out of it by a repair, and stays in its pack.
+                # A repair leaves out a record whose base is lost; it stays in its pack.
                 more = any(map(partial(_can_be_read, rebuilt), said - known))
                 return "it does not match the packs" if known - said or more else None
         except StoreDamaged as error:
             return error.message
 
     def mend(self, bench: Bench, occasion: str) -> None:
-        """Carry out what `examine` found; the store can be opened afterwards."""
+        """Apply what `examine` found; the store can be opened afterwards."""
         if bench.unfinished:
             self._finish()
         if bench.description_problem is not None:
@@ -191,8 +191,8 @@ class StoreRepairer:
         self._note_newest()
 
     def _keep_tails(self, objects: LocalObjectStore, occasion: str) -> None:
-        """What follows the last sound record of a pack reads as a write that was cut off, and the
-        next one takes its place. It may be a damaged record: a copy of the pack keeps it."""
+        """Bytes after a pack's last sound record look like an interrupted write, and the next write
+        replaces them. They may be a damaged record, so a copy of the pack is kept."""
         known = objects.index.pack_lengths()
         numbers = [n for n in objects.packs.numbers() if objects.packs.size_of(n) > known.get(n, 0)]
         if not numbers:
@@ -222,7 +222,8 @@ class StoreRepairer:
         self._finish()
 
     def _finish(self) -> None:
-        """From the marker on: old files aside, the new catalog in place, the marker gone."""
+        """From the marker on: old files quarantined, the new catalog in place, the marker
+        deleted."""
         try:
             marker = json.loads(self._marker.read_bytes())
             new = self._layout.directory / str(marker["catalog"])
@@ -236,7 +237,7 @@ class StoreRepairer:
         fsync_directory(self._layout.directory)
 
     def _note_newest(self) -> None:
-        """What is there now is all there is to remember."""
+        """Only what exists now has to be remembered."""
         cipher = self._cipher("catalog")
         with contextlib.closing(SqliteCatalog(self._layout.catalog, cipher)) as catalog:
             catalog.migrate()

@@ -1,12 +1,12 @@
-"""Verification after a failed sync: the data is read from the disk and not from memory.
+"""Verification after a failed fsync: the data is read from the disk and not from memory.
 
-    packs     → sync, drop what the system has cached, read every object again, compare its digest
-    databases → fold the log in, sync, drop what is cached, let SQLite check its own structure
+    packs     → fsync, drop the system's cache, read every object again, compare its digest
+    databases → fold the log, fsync, drop the cache, let SQLite check its own structure
 
-What can be read back is kept. An object that cannot is forgotten by the index, as if its pack were
-gone, so that the next save stores such content again; `check` names the checkpoints that need it.
-A database that is not sound keeps the store closed. Not guaranteed: that a system which keeps
-pages in memory against the advice to drop them, as for files in use elsewhere, reads the disk.
+Data that reads back correctly is kept. An unreadable object is dropped from the index, as if its
+pack were gone, so that the next save stores such content again; `check` names the checkpoints that
+need it. A damaged database keeps the store closed. Not guaranteed: that the system reads from the
+disk, if it keeps pages in memory against the advice to drop them, as for files in use elsewhere.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def read_back(
 
 
 def _drop_cached(fs: Filesystem, path: Path) -> None:
-    """Only what is clean can be dropped: a sync that fails again ends the attempt."""
+    """Only clean pages can be dropped, so an fsync that fails again ends the attempt."""
     fd = fs.open(os.fsencode(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         sync(fs, fd)
@@ -76,7 +76,7 @@ def _read_back_pack(fs: Filesystem, objects: LocalObjectStore, number: int, path
         _drop_cached(fs, path)
         known = objects.index.pack_lengths().get(number)
         if known is None:
-            return  # nothing in it was ever promised
+            return  # nothing in it was ever acknowledged
         sound: list[tuple[Digest, Location]] = []
         lost = 0
         for digest, place in objects.index.locations():
@@ -94,7 +94,8 @@ def _read_back_pack(fs: Filesystem, objects: LocalObjectStore, number: int, path
 
 
 def read_back_database(fs: Filesystem, path: Path, cipher: Cipher | None) -> None:
-    """A connection of its own: those in use have pages in memory that were never read back."""
+    """With separate connections, because those in use have pages in memory that were never read
+    back."""
     _drop_cached(fs, path)
     try:
         with closing(connect(path, synchronous="FULL", cipher=cipher)) as connection:

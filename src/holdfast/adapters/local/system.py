@@ -1,4 +1,4 @@
-"""The machine: its clock, its randomness, and its processes with the locks that they hold."""
+"""The machine: its clock, its randomness, and its processes with their locks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import subprocess
 
 random_bytes = os.urandom
-"""From the kernel, so that forked processes do not have the same."""
+"""From the kernel, so that forked processes do not get the same."""
 
 
 class SystemClock:
@@ -44,17 +44,17 @@ _SHELLS = frozenset(b"sh bash dash zsh fish ksh mksh ash busybox env timeout nic
 _HIGHEST = 64
 _WORKED_FIELD = 11
 _STARTED_FIELD = 19
-"""Of what follows the name in /proc/PID/stat: when the process began, in ticks since boot."""
+"""The field after the name in /proc/PID/stat with the start time, in ticks since boot."""
 
 
 def own_identity() -> str:
-    """This process; also after a restart of the machine no other one has the same."""
+    """This process; no other one has the same identity, even after a reboot."""
     return f"{os.getpid()} {_beginning(os.getpid())}"
 
 
 def is_alive(identity: str) -> bool:
-    """Whether that process lives. Where the system does not tell when a process began, any process
-    under its number passes for it."""
+    """Whether that process is running. If the system does not report when a process started, any
+    process with its number counts."""
     number, _, beginning = identity.partition(" ")
     if not number.isdecimal() or not is_ours(int(number)):
         return False
@@ -62,19 +62,18 @@ def is_alive(identity: str) -> bool:
 
 
 def is_ours(number: int) -> bool:
-    """Whether a process of this user lives under the number."""
+    """Whether a process with this number is running for this user."""
     try:
         os.kill(number, 0)
     except ProcessLookupError:
         return False
     except (PermissionError, OverflowError):
-        return False  # another user's, so not the one that used our store
+        return False  # another user's process, so it cannot use this user's store
     return number > 0
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether a process was stopped and waits to be continued, as by Ctrl-Z; False where the system
-    does not tell."""
+    """Whether a process is stopped, as by Ctrl-Z; False if the system does not report it."""
     try:
         described = (_PROC / str(pid) / "stat").read_bytes()
     except OSError:
@@ -83,9 +82,8 @@ def is_stopped(pid: int) -> bool:
 
 
 def progress_of(pid: int) -> tuple[bytes, ...] | None:
-    """What changes whenever a process does something: its time on a processor, and what it has read
-    and written. The same twice means that it made no progress; None where the system does not
-    tell."""
+    """Changes whenever a process does something: its CPU time, and its bytes read and written. The
+    same value twice means no progress; None if the system does not report it."""
     try:
         fields = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
         worked = (fields[_WORKED_FIELD], fields[_WORKED_FIELD + 1])
@@ -98,14 +96,15 @@ def progress_of(pid: int) -> tuple[bytes, ...] | None:
 
 
 def own_line() -> frozenset[str]:
-    """This process, its parent and all above; only this one where the system does not tell."""
+    """This process, its parent and all above; only this one if the system does not report
+    parents."""
     return frozenset([own_identity(), *(_identity(n) for n in _above(os.getpid()))])
 
 
 def agent_above(number: int) -> str | None:
-    """The program that had a process started, past the shells between. None if unknown, or if it is
-    another user's, like the `su` or `sudo` above an agent that is a shell script: whether that is
-    still running cannot be checked."""
+    """The program that started a process, skipping shells in between. None if unknown, or if it is
+    another user's, like the `su` or `sudo` above an agent that is a shell script, because it cannot
+    be checked whether that is still running."""
     for above in _above(number):
         fields = _process_stat(above)
         if fields is not None and fields.name not in _SHELLS:
@@ -114,8 +113,8 @@ def agent_above(number: int) -> str | None:
 
 
 def ask_to_end(identity: str, *, wait_s: float) -> bool | None:
-    """A handle on the process is opened before its identity is checked, so the signal reaches no
-    other process that gets its number meanwhile. Without such handles nothing is asked."""
+    """A handle on the process is opened before its identity is checked, so that the signal reaches
+    no other process that gets its number meanwhile. Without such handles, no signal is sent."""
     import select
     import signal
 
@@ -143,7 +142,7 @@ def _identity(number: int) -> str:
 
 
 def _above(number: int) -> Iterator[int]:
-    """From the parent up."""
+    """From the parent upwards."""
     for _ in range(_HIGHEST):
         fields = _process_stat(number)
         if fields is None or fields.parent <= 0:
@@ -181,8 +180,8 @@ def _beginning(number: int) -> str:
 
 
 def start_python(program: str, pass_fds: tuple[int, ...]) -> subprocess.Popen[bytes]:
-    """Run a program in a new Python, with pipes to its input and output. Its first argument lists
-    where modules are found: where ours were, but never the current directory, which may be any
+    """Run a program in a new Python, with pipes to its input and output. Its first argument is the
+    module search path: this process's own, but never the current directory, which may be any
     workspace."""
     import subprocess  # late: no save of plain files needs it
 
@@ -198,10 +197,10 @@ def start_python(program: str, pass_fds: tuple[int, ...]) -> subprocess.Popen[by
 
 
 def holder_of(database: Path) -> int | None:
-    """Another process that has a lock on an SQLite database or its log; None where that is unknown.
+    """Another process that has a lock on an SQLite database or its log; None if unknown.
 
-    Read from the kernel's list of locks, never by opening the file: closing it again would drop
-    the locks that this process has on it.
+    Read from the kernel's list of locks, never by opening the file: closing it again would drop the
+    locks that this process has on it.
     """
     inodes = set()
     for suffix in _SQLITE_SUFFIXES:
@@ -220,7 +219,7 @@ def holder_of(database: Path) -> int | None:
         if len(fields) < 8 or fields[1] != "POSIX" or not fields[4].isdecimal():
             continue
         if fields[5].rpartition(":")[2] in inodes and int(fields[4]) not in (0, os.getpid()):
-            if fields[3] == "WRITE":  # those who read are most likely waiting, too
+            if fields[3] == "WRITE":  # readers are most likely waiting too
                 return int(fields[4])
             readers.append(int(fields[4]))
     return readers[0] if readers else None

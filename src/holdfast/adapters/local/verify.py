@@ -1,12 +1,12 @@
 """Verifying packs, catalog and story; nothing is changed.
 
-    quick: the index is whole, packs are there and as long as they were
-    data:  packs hold nothing but sound records → the index knows each of them → each object's bytes
-           have the digest that is its name
+    quick: the index is complete, packs exist and have at least their known length
+    data:  packs hold only sound records → the index knows each of them → each object's bytes match
+           the digest that is its name
     catalog, story: file, schema, rows, and that the rows agree with each other
 
-One function per thing that can be wrong; each yields what it found, in words. The operation log
-never forgets, so it says which checkpoints there have to be.
+One function per kind of problem; each yields descriptions. The operation log never forgets, so it
+says which checkpoints must exist.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def check_objects(
 
 def _check_lengths(store: LocalObjectStore) -> Iterator[ObjectProblem]:
     present = set(store.packs.numbers())
-    ends = store.index.ends()  # behind damage a pack is not known to be whole, but it holds objects
+    ends = store.index.ends()  # a pack holds objects after damage too
     for number, whole in sorted(store.index.pack_lengths().items()):
         length = whole if whole == GONE else max(whole, ends.get(number, 0))
         if number not in present and length != GONE:
@@ -115,7 +115,7 @@ def story_problems(file: StoryFile) -> Iterator[str]:
 
 
 def _problems(*checks: Iterator[str]) -> Iterator[str]:
-    """Each problem once. Rows that cannot even be read are one, and end their own check only."""
+    """Each problem once. Unreadable rows are one problem, and end only their own check."""
     found: set[str] = set()
     for check in checks:
         for problem in _or_error(check):
@@ -146,7 +146,7 @@ def _schema_is_ours(
 
 @cache
 def _schema_made_by(migrate: Callable[[apsw.Connection], None]) -> list[tuple[Any, ...]]:
-    """What a new database has; it is the same each time."""
+    """The schema of a new database, which is always the same."""
     with contextlib.closing(apsw.Connection(":memory:")) as new:
         migrate(new)
         return new.execute(_SCHEMA).fetchall()
@@ -160,7 +160,7 @@ def _rows_are_sealed(db: apsw.Connection, tables: Mapping[str, str]) -> Iterator
 
 
 def _settings_are_sealed(db: apsw.Connection) -> Iterator[str]:
-    unlogged_changes(db)  # a ValueError, in words, if they are not
+    unlogged_changes(db)  # a ValueError with the reason if they are not
     yield from ()
 
 

@@ -1,13 +1,13 @@
-"""Watching with `watchfiles`, on systems without inotify: it tells when to look, never where.
+"""Watching with `watchfiles`, on systems without inotify: it reports when to look, never where.
 
     thread     → waits for the library, notes what was touched and when
-    `places`   → a doubt, always
+    `places`   → always a doubt
 
-Guarantees: those of the port; a change that the library tells of counts as activity until a scan
-that began after it is kept. An unknown path, or any other failure, counts as activity as well, and
-the watch is restarted. Not guaranteed: that it tells of every change. When its queue overflows, and
-when the system asks it to look again, the library says nothing, so that no proof by a cookie is
-one. Therefore no save relies on it, and callers that wait for changes also scan from time to time.
+Guarantees: those of the port. A change that the library reports counts as activity until a scan
+that began after it is kept. An unknown path, or any other failure, counts as activity too, and the
+watch is restarted. Not guaranteed: that it reports every change. When its queue overflows, or the
+system asks it to rescan, the library says nothing, so a cookie proves nothing. Therefore no save
+relies on it, and callers that wait for changes also scan from time to time.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _STEP_MS = 100
 _GROUPED_MS = 500
 _MOST_TOUCHED = 10_000
 _UNKNOWN_NAME = ""
-"""The touched paths when they are unknown."""
+"""Replaces touched paths that are unknown."""
 
 _MOST_FAILURES = 20
-"""In a row, without a word in between."""
+"""How many failures in a row, without a report in between."""
 
 
 class WatchfilesWatch:
@@ -68,7 +68,7 @@ class WatchfilesWatch:
             self._touched = {name: when for name, when in self._touched.items() if when > mark}
 
     def doubt(self, reason: str) -> None:
-        return None  # there is no trust to be revoked
+        return None  # it is never trusted anyway
 
     def differed(self, detail: str) -> None:
         with self._lock:
@@ -112,7 +112,7 @@ class WatchfilesWatch:
                 self._ended.wait(_STEP_MS / 1000)
 
     def _changes(self) -> Iterator[set[str]]:
-        """What the library tells, until the watch ends."""
+        """The library's reports, until the watch ends."""
         batches = self._library.watch(
             self._workspace,
             watch_filter=None,
@@ -126,7 +126,7 @@ class WatchfilesWatch:
             yield {name for _, name in changes}
 
     def _fail(self, error: Exception) -> None:
-        """It cannot tell names that are not UTF-8, nor what happened meanwhile."""
+        """The library cannot report names that are not UTF-8, or what happened meanwhile."""
         with self._lock:
             self._overflows += 1
             self._failures += 1
@@ -155,7 +155,7 @@ class WatchfilesWatch:
 
 
 class WatchfilesWatcher:
-    """See `holdfast.ports.watcher.Watcher`. ImportError when the library is not installed."""
+    """See `holdfast.ports.watcher.Watcher`. ImportError if the library is not installed."""
 
     def __init__(self, clock: Clock) -> None:
         self._library = import_module("watchfiles")

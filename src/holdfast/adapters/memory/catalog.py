@@ -1,4 +1,4 @@
-"""The catalog in memory: the smallest thing that keeps the contract; for tests."""
+"""The catalog in memory: the smallest implementation of the contract; for tests."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _State:
     last_sequence: int = 0
 
     def copy(self) -> _State:
-        """Rows are immutable, so their lists are all that has to be copied."""
+        """Rows are immutable, so only their lists have to be copied."""
         return _State(*(copy(getattr(self, name)) for name in _State.__dataclass_fields__))
 
 

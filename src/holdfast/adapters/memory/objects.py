@@ -1,4 +1,4 @@
-"""Objects in memory: the smallest thing that keeps the contract; for tests and dry runs."""
+"""Objects in memory: the smallest implementation of the contract; for tests and dry runs."""
 
 from __future__ import annotations
 

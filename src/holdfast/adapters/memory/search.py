@@ -1,7 +1,7 @@
-"""The search index in memory: every text is looked at, so nothing is left out for its cost.
+"""The search index in memory: every text is searched, so nothing is skipped because of its cost.
 
 See `holdfast.ports.search`. Texts match and rank by the same words, stems, weights and formula as
-anywhere; what differs is that all matches are ranked, not only the newest.
+in the local index. The difference is that all matches are ranked, not only the newest.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class MemorySearchIndex:
         ranked: Sequence[tuple[float, CheckpointText | MessageText, frozenset[Field]]],
         limit: int,
     ) -> Iterator[Found]:
-        """A checkpoint with a few of the messages that were said at it is one moment."""
+        """A checkpoint and a few of the messages that belong to it are one moment."""
         seen: Counter[tuple[SessionId, object]] = Counter()
         for worth, text, fields in ranked:
             index = text.index if isinstance(text, MessageText) else None
@@ -116,7 +116,7 @@ class MemorySearchIndex:
                 yield Found(text.session_id, checkpoint_id, index, text.at_ns, worth, fields)
 
     def _said_at(self, message: MessageText) -> CheckpointId | None:
-        """The newest checkpoint from before or at a message, else the first one after it."""
+        """The newest checkpoint before or at a message, else the first one after it."""
         known = [
             (one.message_index, one.sequence, one.id)
             for one in self._checkpoints.values()
@@ -130,7 +130,7 @@ class MemorySearchIndex:
 
 
 def _passes(query: SearchQuery, text: CheckpointText | MessageText) -> bool:
-    """Whether the filters let a text through."""
+    """Whether a text passes the filters."""
     if query.after_ns is not None and text.at_ns < query.after_ns:
         return False
     if query.before_ns is not None and text.at_ns >= query.before_ns:
@@ -157,7 +157,7 @@ def _filtered(query: SearchQuery) -> set[Field]:
 
 
 def _wants_record(query: SearchQuery, text: CheckpointText) -> bool:
-    """A record is found if it was asked for, annotated or approved, or if it alone has a path."""
+    """A record is found if it was requested, annotated or approved, or if only it has a path."""
     if State.RECORD in query.states or any(kind.is_record for kind in query.kinds):
         return True
     if query.paths and text.kind is Kind.SAFETY:
@@ -184,7 +184,7 @@ def _holding(texts: Sequence[CheckpointText | MessageText], term: Term) -> int:
 
 
 def _frequencies(texts: Mapping[Field, Sequence[str]], term: Term) -> dict[Field, float]:
-    """How often a term is in each field, weighted; a form of it counts less."""
+    """How often a term is in each field, weighted; other forms of it count less."""
     found: dict[Field, float] = {}
     for where, said in texts.items():
         times = sum(_times_in(text, term) for text in said)
@@ -205,7 +205,7 @@ def _times_in(text: str, term: Term) -> float:
 
 
 def _times(said: Sequence[str], term: Term) -> int:
-    """How often the words of a term follow each other."""
+    """How often the words of a term occur in sequence."""
     wanted = term.words
     return sum(
         said[at : at + len(wanted) - 1] == list(wanted[:-1])

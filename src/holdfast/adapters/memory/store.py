@@ -1,8 +1,7 @@
 """A store in memory, with its event log, stat cache and tool calls.
 
-Its directory holds nothing but quarantined files, so that an engine runs on it with the real file
-system for the workspace. Every `MemoryStore` made from the same `MemoryStoreState` is another
-opening of the same store.
+Its directory holds only quarantined files, so that an engine runs on it with the real file system
+for the workspace. Every `MemoryStore` with the same `MemoryStoreState` opens the same store.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ class MemoryStatCache:
 
 
 class MemoryRunningTools:
-    """`is_other` tells whether an owner lives and this process is no part of it."""
+    """`is_other` says whether an owner is alive and this process does not belong to it."""
 
     def __init__(self, is_other: Callable[[str], bool] = bool) -> None:
         self._running: dict[str, RunningTool] = {}
@@ -268,8 +267,8 @@ class MemorySpaceMeter:
 
 class MemoryStore:
     """A `holdfast.ports.store.WriterLock`, `holdfast.ports.store.StoreFiles` and
-    `holdfast.ports.store.StoreParts`; `objects`, `catalog`, `stat_cache`, `journal` and
-    `space` are ports of their own."""
+    `holdfast.ports.store.StoreParts`; `objects`, `catalog`, `stat_cache`, `journal` and `space` are
+    separate ports."""
 
     def __init__(self, state: MemoryStoreState, directory: Path) -> None:
         self._state = state
@@ -290,7 +289,7 @@ class MemoryStore:
 
     @contextmanager
     def hold(self, *, wait: bool = True, looking: bool = False) -> Iterator[None]:
-        """A lock of this opening and of the thread that took it."""
+        """The lock belongs to this opened store and to the thread that took it."""
         state, me = self._state, (id(self), threading.get_ident())
         with state.released:
             if state.holder != me:

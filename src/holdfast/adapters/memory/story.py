@@ -1,4 +1,4 @@
-"""The story in memory: the smallest thing that keeps the contract; for tests."""
+"""The story in memory: the smallest implementation of the contract; for tests."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """The position of each object: digest → pack, offset, length, depth. A cache of the packs' content.
 
-Not fsynced on its own: after a power cut it may know less than the packs, never something else.
-`catch_up` therefore reads every pack from where the index ends. Each row has a checksum, because
-collection relies on the index. An index that is damaged, or of an older shape, is `IndexDamaged`:
-the store sets it aside and makes it again from the packs.
+Not fsynced on its own: after a power cut it may know less than the packs, but never anything wrong.
+So `catch_up` reads every pack from where the index ends. Each row has a checksum, because
+collection relies on the index. An index that is damaged, or of an older schema, raises
+`IndexDamaged`: the store quarantines it and rebuilds it from the packs.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ _LONGEST_RECORD_BYTES = HEADER_BYTES + DIGEST_BYTES + LARGEST_OBJECT
 
 
 GONE = -1
-"""The length of a pack that is missing: its number stays taken, because it may come back."""
+"""The length of a missing pack. Its number stays reserved, because the pack may return."""
 
 
 class Location(NamedTuple):
-    """The position of an object's record; every save makes dozens, so of the quick kind."""
+    """The position of an object's record. A named tuple, because every save creates dozens."""
 
     pack: int
     offset: int
@@ -68,14 +68,14 @@ class Location(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PackLength:
-    """How far a pack is known to hold whole records, and how far it has been looked at."""
+    """Up to where a pack is known to hold whole records, and up to where it was read."""
 
     length: int
     seen: int
 
 
 class PackIndex:
-    """See the module's sentence; every error leaves as one of the family."""
+    """The index of one store. All errors are translated to Holdfast errors."""
 
     def __init__(
         self,
@@ -101,10 +101,10 @@ class PackIndex:
                 raise
 
     def _make_tables(self, first_generation: int) -> None:
-        """Together, so that no crash leaves one of them; what is missing then is in the packs."""
+        """Both together, so that no crash leaves only one; their content is still in the packs."""
         self._db.execute("BEGIN IMMEDIATE")
         try:
-            # Another process may have been quicker.
+            # Another process may have been faster.
             if not self._db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall():
                 self._db.execute(_SCHEMA)
                 self._db.execute(f"PRAGMA user_version={first_generation}")
@@ -132,12 +132,12 @@ class PackIndex:
         return int(self._rows(f"SELECT coalesce(sum(length), 0) FROM ({distinct})")[0][0])
 
     def digests(self, after: bytes = b"", limit: int = -1) -> list[Digest]:
-        """In ascending order, those behind `after`; a negative limit is none."""
+        """In ascending order, after `after`; a negative limit means no limit."""
         query = "SELECT digest FROM places WHERE digest>? ORDER BY digest LIMIT ?"
         return [Digest(digest) for (digest,) in self._rows(query, after, limit)]
 
     def locations(self) -> Iterator[tuple[Digest, Location]]:
-        """In the order in which packs are best read; one at a time, for there may be millions."""
+        """In the best order for reading packs; an iterator, because there may be millions."""
         with self._trouble():
             for row in self._db.execute(f"{_PLACE} ORDER BY pack, offset"):
                 yield Digest(row[0]), _location(*row)
@@ -148,7 +148,7 @@ class PackIndex:
         moved: Iterable[tuple[Digest, Location]],
         target: tuple[int, int] | None,
     ) -> None:
-        """Forget a pack, except for what was moved to `target`; durable when it returns."""
+        """Forget a pack, except for objects moved to `target`; durable when it returns."""
         with self._durably(), self._db:
             self._db.execute("DELETE FROM places WHERE pack=?", (number,))
             self._db.execute("DELETE FROM packs WHERE number=?", (number,))
@@ -163,7 +163,7 @@ class PackIndex:
             scrub(self._db, self._path)
 
     def forget(self, digests: Iterable[Digest]) -> None:
-        """Objects that go, or cannot be read: a caller that has them may store them again."""
+        """Forget deleted or unreadable objects, so that they can be stored again."""
         with self._trouble(), self._db:
             self._db.executemany(
                 "DELETE FROM places WHERE digest=?", ((digest,) for digest in digests)
@@ -173,7 +173,7 @@ class PackIndex:
         return int(self._rows("PRAGMA user_version")[0][0])
 
     def start_generation(self) -> None:
-        """Notify all that cache digests that some may be gone; durable."""
+        """Tell everything that caches digests that some may be gone; durable."""
         with self._durably():
             self._db.execute(f"PRAGMA user_version={self.generation() + 1}")
 
@@ -181,7 +181,7 @@ class PackIndex:
         return {number: known.length for number, known in self.packs().items()}
 
     def ends(self) -> dict[int, int]:
-        """Where the last object of each pack ends."""
+        """The end of the last object of each pack."""
         return dict(self._rows("SELECT pack, max(offset + length) FROM places GROUP BY pack"))
 
     def packs(self) -> dict[int, PackLength]:
@@ -196,8 +196,8 @@ class PackIndex:
         objects: Iterable[tuple[Digest, Location]],
         lengths: Iterable[tuple[int, int] | tuple[int, int, int]],
     ) -> None:
-        """Take in objects whose packs are durable up to `lengths`: number, length and, behind a
-        torn end, how far the pack has been looked at."""
+        """Add objects whose packs are durable up to `lengths`: number, length and, after a torn
+        end, how far the pack was read."""
         self.prepare(objects)
         with self._preparing():
             self._db.executemany(_ADD_PACK, [_pack_row(*known) for known in lengths])
@@ -205,7 +205,7 @@ class PackIndex:
             fold_log(self._db, self._path, self._sync_failures)
 
     def prepare(self, objects: Iterable[tuple[Digest, Location]]) -> None:
-        """Note objects whose packs are not durable yet: invisible to others until `add`."""
+        """Record objects whose packs are not durable yet; invisible to others until `add`."""
         with self._preparing():
             if not self._db.in_transaction:
                 self._db.execute("BEGIN IMMEDIATE")
@@ -223,11 +223,11 @@ class PackIndex:
         return [str(text) for (text,) in rows if text != "ok"]
 
     def fold_log(self) -> None:
-        """However short it is; with the store's lock held."""
+        """Fold the log, however short it is; with the store's lock held."""
         fold_log(self._db, self._path, self._sync_failures, at_bytes=1)
 
     def forget_pages(self) -> None:
-        """Keep nothing in memory that is quickly read again."""
+        """Release cached pages, which are quickly read again."""
         self._db.release_memory()
 
     def close(self) -> None:
@@ -255,7 +255,7 @@ class PackIndex:
                 raise
 
     def _rows(self, query: str, *values: bytes | int) -> list[tuple[Any, ...]]:
-        try:  # spelled out, as this is asked most often
+        try:  # inlined, because it is called most often
             return self._db.execute(query, values).fetchall()
         except DATABASE_TROUBLE as error:
             raise _translate(error, self._path) from error
@@ -273,8 +273,8 @@ def _pack_row(number: int, length: int, seen: int | None = None) -> tuple[int, i
 
 
 def _location(digest: Any, pack: Any, offset: Any, length: Any, depth: Any, seal: Any) -> Location:
-    """A row as a place; a damaged file can hold a row that no writer ever made. Spelled out, since
-    every save asks for dozens."""
+    """A row as a location; a damaged file can hold impossible rows. Inlined, because every save
+    reads dozens."""
     if not (
         type(digest) is bytes
         and type(pack) is type(offset) is type(length) is type(depth) is type(seal) is int

@@ -1,7 +1,7 @@
 """Objects in packs on the local disk: the default object store.
 
-Reading: index → pack → verify. Writing is a batch of its own, see `writer`.
-The index is behind the packs at worst, and is caught up from them when a store is opened.
+Reading: index → pack → verify. Writing is a separate batch, see `writer`. The index may be behind
+the packs, and is brought up to date from them when a store is opened.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _MOST_OPEN_BLOCKS = 16
 
 
 class LocalObjectStore:
-    """Thread safe for reading; one writer at a time, under the store's lock."""
+    """Thread-safe for reading; one writer at a time, under the store's lock."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class LocalObjectStore:
         self._index_cipher = keys.cipher("index") if keys else None
         self._index: PackIndex | None = None
         self.lock = threading.RLock()
-        with contextlib.suppress(IndexDamaged):  # it is made again under the store's lock
+        with contextlib.suppress(IndexDamaged):  # it is rebuilt under the store's lock
             self.index  # noqa: B018
         self._cache: OrderedDict[Digest, bytes] = OrderedDict()
         self._cached_bytes = 0
@@ -81,11 +81,11 @@ class LocalObjectStore:
         return self._index
 
     def catch_up(self) -> None:
-        """Make the index say what the packs say; call under the store's lock.
+        """Bring the index up to date with the packs; call under the store's lock.
 
-        Further records of the packs are added to it. Its entries for a missing pack are deleted, so
-        the next save stores such content again; the pack is indexed if it returns. An index that is
-        damaged is set aside and made again.
+        New records in the packs are added. Entries for a missing pack are deleted, so the next save
+        stores such content again; the pack is indexed if it returns. A damaged index is quarantined
+        and rebuilt.
         """
         try:
             self._catch_up()
@@ -93,12 +93,12 @@ class LocalObjectStore:
             self.rebuild_index()
 
     def rebuild_index(self) -> None:
-        """Set the index aside and make it again from the packs; call under the store's lock."""
+        """Quarantine the index and rebuild it from the packs; call under the store's lock."""
         with self.lock, store_trouble("rebuilding the index"):
             self._close_index()
             store = self._index_path.parent.parent
             quarantine(store, "index", self._index_path)
-            # Never a number that was used before: callers that remember digests must ask again.
+            # Never a number used before, so that callers with cached digests ask again.
             generation = int(RandomIds.new_id()[:7], 16)
             self._index = PackIndex(
                 self._index_path,
@@ -110,7 +110,7 @@ class LocalObjectStore:
             self._catch_up()
 
     def index_was_replaced(self) -> bool:
-        """Whether another process made the index again; it is reopened then."""
+        """Whether another process rebuilt the index; it is then reopened."""
         with self.lock:
             if self._index is None or identity_of(self._index_path) == self._index_file:
                 return False
@@ -144,7 +144,7 @@ class LocalObjectStore:
                 self.index.add(found, [(number, sound_until, self.packs.size_of(number))])
 
     def is_behind(self) -> bool:
-        """Whether packs and index tell different stories."""
+        """Whether packs and index differ."""
         try:
             with self.lock, store_trouble("reading packs"):
                 return bool(self._grown_packs() or self._missing_packs())
@@ -156,7 +156,7 @@ class LocalObjectStore:
         return known - set(self.packs.numbers())
 
     def _grown_packs(self) -> list[tuple[int, int]]:
-        """Packs longer than when they were last looked at, each with the length that is known."""
+        """Packs that have grown since they were last read, each with the known length."""
         known = self.index.packs()
         unknown = PackLength(0, len(PACK_MAGIC))
         found = [(number, known.get(number, unknown)) for number in self.packs.numbers()]
@@ -176,7 +176,7 @@ class LocalObjectStore:
             return wanted - self.index.known(wanted)
 
     def read(self, digest: Digest, place: Location | None = None) -> bytes:
-        """A caller that has just asked the index passes its answer on as `place`."""
+        """A caller that just looked up the position passes it as `place`."""
         with self.lock:
             if (cached := self._cache.get(digest)) is not None:
                 self._cache.move_to_end(digest)
@@ -188,7 +188,7 @@ class LocalObjectStore:
     def read_many(
         self, digests: Iterable[Digest], *, skip_unreadable: bool = False
     ) -> Iterator[tuple[Digest, bytes]]:
-        """In the order of the packs: neighbours share a block, which is then opened once."""
+        """In pack order: neighbours share a block, which is then opened once."""
         unread = iter(digests)
         while batch := list(islice(unread, _READ_AT_ONCE)):
             with self.lock:
@@ -206,13 +206,13 @@ class LocalObjectStore:
                 yield digest, data
 
     def _read_at(self, digest: Digest, place: Location | None) -> bytes:
-        """Another process may have moved it since its place was looked up."""
+        """Another process may have moved it since its position was looked up."""
         with contextlib.suppress(StoreDamaged):
             return self.read(digest, place)
         return self.read(digest)
 
     def base_of(self, digest: Digest) -> Digest:
-        """What an object is stored against, or the object itself."""
+        """The last base of an object's chain, or the object itself."""
         with self.lock:
             while True:
                 place = self.index.find(digest)
@@ -230,14 +230,14 @@ class LocalObjectStore:
         try:
             record = self.record(digest, place)
         except (ObjectMissing, ObjectDamaged):
-            # Another process may have moved it between our two looks, or begun a pack under the
-            # number of one that we still have open.
+            # Another process may have moved it between our two reads, or started a pack with the
+            # number of one that is still open here.
             self.packs.close()
             record = self.record(digest)
         return self._open_record(digest, record, depth_left)
 
     def record(self, digest: Digest, place: Location | None = None) -> Record:
-        """The record in which an object is stored."""
+        """The record that stores an object."""
         place = place or self.index.find(digest)
         if place is None:
             raise ObjectMissing(
@@ -278,7 +278,7 @@ class LocalObjectStore:
         return data
 
     def _from_block(self, digest: Digest, record: Record) -> bytes:
-        """Neighbours in a block are neighbours in the tree, and often read soon."""
+        """Neighbours in a block are neighbours in the tree, and often read next."""
         members = open_block(record)
         if digest not in members:
             raise ValueError("its block does not contain it")
@@ -286,7 +286,7 @@ class LocalObjectStore:
         return members[digest]
 
     def _in_open_block(self, digest: Digest) -> bytes | None:
-        """A member of a block that was opened before, proven to match its digest (I2)."""
+        """A member of a recently opened block, verified against its digest (I2)."""
         for members in self._open_blocks:
             data = members.get(digest)
             if data is not None and digest_of(data) == digest:
@@ -294,7 +294,7 @@ class LocalObjectStore:
         return None
 
     def remember(self, digest: Digest, data: bytes) -> None:
-        """Recently used objects are bases and directories that are soon wanted again."""
+        """Recently used objects are bases and directories, which are likely to be needed again."""
         if len(data) > _CACHE_BYTES // 8 or digest in self._cache:
             return
         self._cache[digest] = data
@@ -310,13 +310,13 @@ class LocalObjectStore:
 
     def maintenance(self) -> LocalPackMaintenance:
         from holdfast.adapters.local.objects.maintenance import (
-            LocalPackMaintenance,  # only repairs and purges need it
+            LocalPackMaintenance,  # only for repairs and purges
         )
 
         return LocalPackMaintenance(self)
 
     def new_pack(self) -> PackAppender:
-        """Numbered above what the index knows too: a pack that is missing may come back."""
+        """Numbered above the index's packs too, because a missing pack may return."""
         number = max((*self.packs.numbers(), *self.index.pack_lengths()), default=0) + 1
         return PackAppender(self.fs, self.packs, number, create=True)
 
@@ -387,7 +387,7 @@ class LocalObjectStore:
             return dict(unreadable_objects(self))
 
     def forget(self, digests: Iterable[Digest]) -> None:
-        """No longer say that these are held; only what cannot be read may be named here."""
+        """Drop unreadable objects from the index; only those may be named here."""
         with self.lock:
             self.index.start_generation()
             self.index.forget(digests)

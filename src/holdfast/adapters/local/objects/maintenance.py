@@ -1,17 +1,17 @@
-"""Packs rewritten: to give space back, to leave damage behind, or to erase content for good.
+"""Rewriting packs: to free space, to leave damage behind, or to erase content permanently.
 
-    collect: a pack with nothing needed goes; one with much waste is rewritten without it
+    collect: a pack with nothing needed is deleted; one with much waste is rewritten without it
     mend:    sound records → new pack, durable → index points to it, durable → old pack renamed away
-    erase:   needed records whose base goes are stored without one, durable → every pack that holds
-             anything else is rewritten without it, durable → the old one unlinked → the directory
-             synced → the index rebuilt, its log emptied
+    erase:   needed records with an unneeded base are stored without one, durable → every pack that
+             holds anything else is rewritten without it, durable → the old one unlinked → the
+             directory synced → the index rebuilt, its log emptied
 
-To rewrite a pack: new pack durable → index points to it, durable → old pack unlinked. A record
-stored against a base needs that base. A block is written again with the members that are needed.
+Rewriting a pack: new pack durable → index points to it, durable → old pack unlinked. A record
+stored against a base needs that base. A block is rewritten with the members that are needed.
 
-Guarantees: at every instant each object that is kept is readable; a second run finishes what a
-first one began. After an erasure the packs consist of needed records only, byte for byte.
-Not guaranteed: what the file system does with the blocks of a file that was unlinked.
+Guarantees: at every moment, each kept object is readable; a second run finishes what a first one
+began. After an erasure, packs consist of needed records only, byte for byte.
+Not guaranteed: what the file system does with the blocks of an unlinked file.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ REWRITE_ABOVE_WASTE = 0.3
 _THOROUGHLY_ABOVE_WASTE = 0.01
 
 Records: TypeAlias = dict[Location, list[Digest]]
-"""The positions of records, and the relevant part of each: one object, or members of a block."""
+"""The positions of records, and the relevant objects in each: one object, or members of a block."""
 
 
 def collect(
@@ -63,11 +63,11 @@ def collect(
     *,
     thorough: bool = False,
 ) -> int:
-    """Called with the store's lock held; returns the bytes given back. If it is `thorough`, packs
-    with little waste are rewritten as well.
+    """Called with the store's lock held; returns the freed bytes. If `thorough`, packs with little
+    waste are rewritten too.
 
-    After about `limit_bytes` of packs it stops; called again it goes on. Nothing goes when the
-    index does not know something that is needed: then it cannot tell what is waste.
+    It stops after about `limit_bytes` of packs, and the next call continues. Nothing is deleted if
+    the index lacks a needed object, because then it cannot tell what is waste.
     """
     placed = dict(store.index.locations())
     needed = needed | _bases(store, needed, placed)
@@ -83,7 +83,7 @@ def collect(
     wasteful = []
     for number in store.packs.numbers():
         if number not in known:
-            continue  # its content is not known yet
+            continue  # its content is not indexed yet
         kept: Records = {}
         live = 0
         for place, digests in by_pack[number].items():
@@ -95,7 +95,7 @@ def collect(
             wasteful.append((number, size, kept))
     if not wasteful:
         return 0
-    # Before anything goes, and durably: callers that remember digests must learn that some are
+    # Before anything is deleted, and durably: callers with cached digests must learn that some are
     # gone.
     store.index.start_generation()
     freed = looked_at = 0
@@ -108,14 +108,14 @@ def collect(
 
 
 def stored_sizes(store: LocalObjectStore) -> Iterator[tuple[Digest, int]]:
-    """Members of a block share what it takes; a base counts for itself alone."""
+    """Members of a block share its size; a base counts only for itself."""
     placed = list(store.index.locations())
     members = Counter(place for _, place in placed)
     return ((digest, place.length // members[place]) for digest, place in placed)
 
 
 def unneeded_bytes(store: LocalObjectStore, needed: AbstractSet[Digest]) -> int:
-    """The size of unreferenced objects; how much of it is given back depends on the packs."""
+    """The size of unreferenced objects; how much of it is freed depends on the packs."""
     placed = dict(store.index.locations())
     needed = needed | _bases(store, needed, placed)
     return sum(
@@ -134,7 +134,7 @@ def _by_pack(places: Iterable[tuple[Digest, Location]]) -> defaultdict[int, Reco
 
 
 def _remove_empty_packs(store: LocalObjectStore) -> None:
-    """Packs that were begun and abandoned before anything was in them."""
+    """Delete packs that were abandoned before anything was written."""
     known = store.index.pack_lengths()
     for number in store.packs.numbers():
         if number not in known and store.packs.size_of(number) <= len(PACK_MAGIC):
@@ -144,7 +144,7 @@ def _remove_empty_packs(store: LocalObjectStore) -> None:
 def _bases(
     store: LocalObjectStore, needed: AbstractSet[Digest], placed: Mapping[Digest, Location]
 ) -> set[Digest]:
-    """Every base, and base of a base, of a needed record."""
+    """The bases of needed records, and their bases."""
     bases: set[Digest] = set()
     pending = [place for digest, place in placed.items() if digest in needed and place.depth]
     while pending:
@@ -160,7 +160,7 @@ def _bases(
 
 
 def _rewrite(store: LocalObjectStore, number: int, kept: Records) -> int:
-    """Copy what is kept to a new pack and unlink the old one; the size of the new pack."""
+    """Copy kept records to a new pack and unlink the old one; returns the size of the new pack."""
     records = store.packs.records
     moved, target = _copy(
         store, number, kept, lambda data, wanted: (_without_others(records, data, wanted), wanted)
@@ -176,10 +176,12 @@ def _copy(
     kept: Records,
     convert: Callable[[bytes, list[Digest]], tuple[bytes, list[Digest]]],
 ) -> tuple[list[tuple[Digest, Location]], tuple[int, int] | None]:
-    """Records of a pack in a new one, durable: where objects are now, its number and its length.
+    """Copy records of a pack to a new one, durably; returns the new positions, its number and its
+    length.
 
-    `convert` gives the record to write for a record and the objects that are kept of it, and which
-    of these it holds."""
+    `convert` returns the record to write, given a record and its kept objects, and which of these
+    it holds.
+    """
     if not kept:
         return [], None
     appender = store.new_pack()
@@ -195,7 +197,7 @@ def _copy(
         appender.sync()
         return moved, (appender.number, appender.end)
     except BaseException:
-        # Cut off in between: nothing names the new pack yet, and the old one is whole.
+        # If interrupted, nothing refers to the new pack yet, and the old one is complete.
         with contextlib.suppress(OSError):
             store.packs.remove(appender.number)
         raise
@@ -204,7 +206,7 @@ def _copy(
 
 
 def _without_others(records: RecordFormat, encoded: bytes, digests: list[Digest]) -> bytes:
-    """The same record; of a block, one that holds these members alone."""
+    """The same record; for a block, one with only these members."""
     record = records.decode(encoded)
     if record.codec is not Codec.BLOCK or set(digests) == set(objects_in(record)):
         return encoded
@@ -219,7 +221,8 @@ def _without_others(records: RecordFormat, encoded: bytes, digests: list[Digest]
 
 
 def damaged_packs(store: LocalObjectStore, progress: Progress) -> dict[int, str]:
-    """Behind the committed length there are, at worst, leftovers of a killed save: no damage."""
+    """Beyond the committed length there are at most leftovers of a killed save, which is not
+    damage."""
     lengths = store.index.pack_lengths()
     magic = store.packs.records.pack_magic
     readable = sorted(set(store.packs.numbers()) & lengths.keys())
@@ -273,7 +276,7 @@ class LocalPackMaintenance:
 
 
 def _mend(store: LocalObjectStore, number: int, occasion: str) -> None:
-    """A record that is damaged stays in the old pack, which is set aside."""
+    """A damaged record stays in the old pack, which is quarantined."""
     records = store.packs.records
     moved, target = _copy(
         store,
@@ -314,7 +317,7 @@ def _erase_all_but(store: LocalObjectStore, needed: AbstractSet[Digest]) -> int:
 
 
 def _holds_others(store: LocalObjectStore, place: Location, needed: AbstractSet[Digest]) -> bool:
-    """Whether a record is a block with members that go, or that are elsewhere as well."""
+    """Whether a record is a block with members that are not needed."""
     return any(digest not in needed for digest in objects_in(_record_at(store, place)))
 
 
@@ -323,7 +326,7 @@ def _record_at(store: LocalObjectStore, place: Location) -> Record:
 
 
 def _store_on_their_own(store: LocalObjectStore, needed: AbstractSet[Digest]) -> None:
-    """Needed records whose base is not: stored again without one, in packs of their own."""
+    """Store needed records with an unneeded base again without one, in separate packs."""
     appenders: list[PackAppender] = []
     moved: list[tuple[Digest, Location]] = []
     try:
@@ -352,10 +355,11 @@ def _size(store: LocalObjectStore) -> int:
 
 
 class ScratchIndex:
-    """An index of one process, for a store whose own is behind and cannot be written: a copy in a
-    temporary directory, which takes in what packs hold beyond it. The store is only read.
+    """One process's index for a store whose own is behind and cannot be written: a copy in a
+    temporary directory, brought up to date from the packs. The store is only read.
 
-    Hold the store's lock while it is made; close the objects before it is closed."""
+    Hold the store's lock while it is created; close the objects before it is closed.
+    """
 
     def __init__(self, fs: Filesystem, objects: Path, keys: StoreKeys | None) -> None:
         import tempfile  # late: collecting does not need it

@@ -1,19 +1,19 @@
-"""Pack files: records one after the other, only ever appended to, sealed at a size.
+"""Pack files: records one after the other, append-only, sealed at a size.
 
     packs/00000007.pack = "HFPACK1\\n" | record | record | …
 
-One fsync makes a whole save durable because it went into one file whose name was durable before.
-Bytes behind the last committed record are an unfinished save: they are never cut off, because after
-a power cut the index may know less than the pack; they are read again and indexed. A pack whose end
-is torn is left as it is, and the next save starts a new one.
+One fsync makes a whole save durable, because it went into one file whose name was already durable.
+Bytes after the last committed record are an unfinished save. They are never truncated, because
+after a power cut the index may know less than the pack; they are read again and indexed. A pack
+with a torn end is left as it is, and the next save starts a new one.
 
-**Blocks.** Small objects share one record, because together they shrink faster and further.
+**Blocks.** Small objects share one record, because together they compress faster and better.
 
     stored bytes = 1 B codec | 4 B count | per member: 32 B digest, 4 B size | contents
 
-The table of members is not compressed: an index can be rebuilt without opening the contents. The
-block is named by the digest of its table, which names the digests of everything in it; each
-member is proven by its own digest when it is read (I2).
+The member table is not compressed, so that an index can be rebuilt without opening the contents.
+The block is named by the digest of its table, which lists the digests of everything in it. Each
+member is verified by its own digest when it is read (I2).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 LARGEST_MEMBER_BYTES = 16 << 10
 FULL_AT_BYTES = 32 << 10
-"""Reading one member opens the whole block, so blocks stay small: twice as much gains 2%."""
+"""Reading one member opens the whole block, so blocks stay small: doubling the size gains 2%."""
 
 _HEAD = struct.Struct("<BI")
 _MEMBER = struct.Struct("<32sI")
@@ -57,18 +57,18 @@ def block_record(members: Sequence[tuple[Digest, bytes]]) -> Record:
 
 
 def single_record(digest: Digest, data: bytes) -> Record:
-    """An object on its own, compressed where that makes it smaller."""
+    """An object on its own, compressed if that makes it smaller."""
     codec, stored = compress(data)
     return Record(digest, codec, 0, len(data), None, stored)
 
 
 def record_of(objects: Sequence[tuple[Digest, bytes]]) -> Record:
-    """One record for these small objects; one alone needs no block."""
+    """One record for these small objects; a single one needs no block."""
     return single_record(*objects[0]) if len(objects) == 1 else block_record(objects)
 
 
 def members_of(record: Record) -> list[tuple[Digest, int]]:
-    """Digest and size of each member; `BadRecord` for a table that cannot be."""
+    """Digest and size of each member; `BadRecord` for an invalid table."""
     table = _table(record)
     members = cast("list[tuple[Digest, int]]", list(_MEMBER.iter_unpack(table)))
     if digest_of(table) != record.digest or sum([size for _, size in members]) != record.size:
@@ -77,14 +77,14 @@ def members_of(record: Record) -> list[tuple[Digest, int]]:
 
 
 def objects_in(record: Record) -> list[Digest]:
-    """What can be read from a record: the object that it is, or the members of the block."""
+    """The objects in a record: the object itself, or the members of the block."""
     if record.codec is not Codec.BLOCK:
         return [record.digest]
     return [digest for digest, _ in members_of(record)]
 
 
 def open_block(record: Record) -> dict[Digest, bytes]:
-    """Every member's bytes, not yet proven to match their digests; `ValueError` if damaged."""
+    """Every member's bytes, not yet verified against their digests; `ValueError` if damaged."""
     members = members_of(record)
     codec = Codec(record.stored[0])
     if codec not in (Codec.RAW, Codec.ZSTD):
@@ -110,7 +110,7 @@ def _table(record: Record) -> bytes:
 
 
 PACK_MAGIC = PlainRecords.pack_magic
-"""Packs of another format of records begin otherwise, with as many bytes."""
+"""Packs of other record formats begin differently, with as many bytes."""
 
 SEAL_AT_BYTES = 64 << 20
 _WRITE_BUFFER_BYTES = 1 << 20
@@ -150,7 +150,7 @@ class PackDirectory:
         return self._fs.stat(self.path(number), follow_symlinks=False).st_size
 
     def read(self, number: int, offset: int, length: int) -> bytes:
-        """Bytes of a pack; fewer than asked when it ends before."""
+        """Bytes of a pack; fewer than requested if it ends earlier."""
         parts: list[bytes] = []
         while length > 0:
             part = self._fs.pread(self._descriptor(number), length, offset)
@@ -162,7 +162,7 @@ class PackDirectory:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def scan(self, number: int, start: int) -> Iterator[tuple[int, Record | None, int]]:
-        """Each record from `start` on as (offset, record, end); a damaged stretch as one None."""
+        """Each record from `start` as (offset, record, end); damaged bytes as one None."""
         offset = max(start, len(PACK_MAGIC))
         size = self.size_of(number)
         while offset < size:
@@ -181,15 +181,15 @@ class PackDirectory:
         try:
             stored_size = records.stored_size_of(header)
             if behind + stored_size > size:
-                return None  # chance bytes can claim much: nothing is read for them
+                return None  # random bytes can claim any size, so nothing is read for them
             record = records.decode(header + self.read(number, behind, stored_size))
-            objects_in(record)  # a block whose table does not hold is no sound record
+            objects_in(record)  # a block with an invalid table is not a sound record
             return record
         except BadRecord:
             return None
 
     def _next_record(self, number: int, offset: int, size: int) -> int:
-        """Where the next sound record begins behind damage, or the end of the pack."""
+        """Where the next sound record begins after damage, or the end of the pack."""
         magic = self.records.magic
         while offset < size:
             window = self.read(number, offset, _SCAN_BYTES)
@@ -208,7 +208,7 @@ class PackDirectory:
         return self._open[number]
 
     def sync(self, number: int) -> None:
-        """Make the content of a pack durable, and its name."""
+        """Make a pack's content and name durable."""
         with self.syncing(number):
             sync(self._fs, self._descriptor(number))
             sync_directory(self._fs, os.fsencode(self.directory))
@@ -222,9 +222,9 @@ class PackDirectory:
         return self.read(number, 0, len(PACK_MAGIC)) == self.records.pack_magic
 
     def begin_again(self, number: int) -> None:
-        """Write the first bytes, the same in every pack, which a power cut can take from a new one
-        while it leaves later ones. A file that begins otherwise, or has a second name, is foreign
-        and is left alone."""
+        """Write the first bytes, the same in every pack. A power cut can take them from a new one
+        and leave later ones. A file that begins differently, or has a second name, is foreign and
+        is left alone."""
         if self.read(number, 0, len(PACK_MAGIC)).strip(b"\0"):
             return
         fd = self._fs.open(self.path(number), os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -235,7 +235,7 @@ class PackDirectory:
             self._fs.close(fd)
 
     def remove(self, number: int) -> None:
-        """Unlink a pack that the index no longer names."""
+        """Unlink a pack that the index no longer refers to."""
         if number in self._open:
             self._fs.close(self._open.pop(number))
         self._fs.unlink(self.path(number))
@@ -269,7 +269,7 @@ class PackAppender:
         self.end = self.start
 
     def append(self, encoded: bytes) -> int:
-        """The offset of the record."""
+        """Returns the offset of the record."""
         offset = self.end
         self._buffer += encoded
         self.end += len(encoded)
@@ -283,7 +283,7 @@ class PackAppender:
             sync(self._fs, self._fd)
 
     def forget(self) -> None:
-        """Truncate what this appender wrote; it was never named by anything."""
+        """Truncate what this appender wrote; nothing refers to it."""
         self._buffer.clear()
         self._fs.ftruncate(self._fd, self.start)
         self.end = self.start

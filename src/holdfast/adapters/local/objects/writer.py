@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 _LARGEST_DELTA_BYTES = 2 << 20
 _SHORT_CHAIN = 6
 _WORTH_REMEMBERING_BYTES = 256 << 10
-"""The next version of an edited file or directory is stored against this one: keep it at hand."""
+"""The next version of an edited file or directory is stored against this one, so it is cached."""
 
 _MOST_SUCCESSOR_BYTES = 8 << 20
 """One batch may have more of them than fit into memory."""
 
 _PREPARE_AT_OBJECTS = 20_000
-"""What a writer holds in memory goes to the index in batches of this many."""
+"""A writer passes its objects to the index in batches of this many."""
 
 
 class _Base(NamedTuple):
-    """What a new object is stored against, and the depth that it then has."""
+    """The base of a new object, and the resulting depth."""
 
     digest: Digest
     data: bytes
@@ -53,7 +53,7 @@ class _Base(NamedTuple):
 
 
 class LocalObjectWriter:
-    """One batch; the pack is opened with the first object that is new."""
+    """One batch; the pack is opened with the first new object."""
 
     def __init__(self, store: LocalObjectStore, limit_bytes: int | None) -> None:
         self._store = store
@@ -89,8 +89,8 @@ class LocalObjectWriter:
             return True
 
     def add_record(self, record: Record) -> None:
-        """Take objects that another process has compressed. Those that are here already come a
-        second time when others share their record, and the later place counts."""
+        """Add objects that another process has compressed. Known objects are stored a second time
+        if others share their record, and the later position counts."""
         with self._store.lock:
             objects = objects_in(record)
             new = [one for one in objects if not self._has(one)]
@@ -103,19 +103,19 @@ class LocalObjectWriter:
     def _note_successor(self, digest: Digest, data: bytes) -> None:
         self._successors[digest] = data
         self._successor_bytes += len(data)
-        while self._successor_bytes > _MOST_SUCCESSOR_BYTES:  # the oldest: a dict keeps its order
+        while self._successor_bytes > _MOST_SUCCESSOR_BYTES:  # the oldest first
             oldest = next(iter(self._successors))
             self._successor_bytes -= len(self._successors.pop(oldest))
 
     def _store_small(self) -> None:
-        """Small objects that wait go into one record."""
+        """Write waiting small objects as one record."""
         if not self._small:
             return
         small, self._small, self._small_bytes = list(self._small.items()), {}, 0
         self._append(record_of(small), [digest for digest, _ in small])
 
     def _append(self, record: Record, objects: Iterable[Digest]) -> None:
-        """Write a record out, and note the objects that can be read from it."""
+        """Write a record, and note its objects."""
         encoded = self._store.packs.records.encode(record)
         self._stored_bytes += len(encoded)
         if self._limit_bytes is not None and self._stored_bytes > self._limit_bytes:
@@ -137,8 +137,8 @@ class LocalObjectWriter:
         return digest in self._added or digest in self._small or self._is_stored(digest)
 
     def _is_stored(self, digest: Digest) -> bool:
-        """Held with everything that reading it takes: collection may have left a record whose base
-        is gone, because neither was needed."""
+        """Whether it is stored with everything needed to read it. Collection may have left a record
+        whose base is gone, because neither was needed."""
         if self.nothing_stored_yet:
             return False
         place = self._store.index.find(digest)
@@ -151,10 +151,10 @@ class LocalObjectWriter:
         return True
 
     def _base(self, similar_to: Digest, data: bytes) -> _Base | None:
-        """A base that is durable and sound, and the depth of what is stored against it.
+        """A durable, sound base, and the resulting depth.
 
-        A version is stored against the one before, and every few versions against the one that
-        they all began with: reading any takes few records, and damage costs few versions.
+        A version is stored against the previous one, and every few versions against the first of
+        them. So reading any version takes few records, and damage costs few versions.
         """
         if not SMALLEST_WORTH_COMPRESSING < len(data) <= _LARGEST_DELTA_BYTES:
             return None
@@ -178,7 +178,7 @@ class LocalObjectWriter:
         return self._appenders[-1]
 
     def _open_appender(self) -> PackAppender:
-        """Go on in the newest pack if it ends where the index says, else start a new one."""
+        """Continue the newest pack if it ends where the index says, else start a new one."""
         store = self._store
         numbers = store.packs.numbers()
         if numbers:
@@ -186,7 +186,7 @@ class LocalObjectWriter:
             size = store.packs.size_of(newest)
             known = store.index.pack_lengths().get(newest)
             if known is None and size == len(PACK_MAGIC) and store.packs.begins_well(newest):
-                # Begun and abandoned, perhaps before it was synced.
+                # Created and abandoned, perhaps before it was synced.
                 store.packs.sync(newest)
                 known = size
             if size == known and len(PACK_MAGIC) <= size < SEAL_AT_BYTES:
@@ -213,7 +213,7 @@ class LocalObjectWriter:
             self._store.index.forget_prepared()
             try:
                 for appender in self._appenders:
-                    # If a failing disk prevents that, it is an unfinished save like any other.
+                    # If a failing disk prevents this, it is an unfinished save like any other.
                     with contextlib.suppress(OSError):
                         appender.forget()
             finally:

@@ -1,16 +1,15 @@
 """The tables of the search index, and a query as the full-text index understands it.
 
-`moments` have a row for each checkpoint and `sayings` one for each message, both numbered as their
-sources number them; neither keeps the texts, only the positions of words. Each is cut into parts by
-number, so that looking at the newest costs the same however much there is: what a query costs grows
-with the part, the beginnings of words above all, which are gathered from a whole table. The words
-of a column are followed by the marked stems of those that have one. `scope` holds no words but
-marks: session, kind, tags and states, so that filters are as quick as words. `eras` tells between
-which times the rows of a block of numbers lie.
+`moments` have a row for each checkpoint and `sayings` one for each message, numbered like their
+sources. Neither keeps the texts, only the positions of words. Each is split into parts by number,
+so that searching the newest costs the same however much there is. The cost of a query grows with
+the part, mostly for prefixes, which are collected from a whole table. The words of a column are
+followed by the marked stems of those that have one. `scope` holds marks instead of words: session,
+kind, tags and states, so that filters are as fast as words. `eras` has the time range of each block
+of numbers.
 
-User input is never syntax: words are letters and digits, in quotes, and marks are made here. The
-phrases of an expression are counted in their order in it; `terms` tells which of them belong to
-which term of the query.
+User input is never syntax: words are letters and digits, in quotes, and marks are generated here.
+The phrases of an expression are numbered in order; `terms` maps them to the terms of the query.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ FORMAT = "4"
 OUR_MARK = b"CREATE TABLE eras ("
 BLOCK_BITS = 12
 INDEXED_BEGINNING = 5
-"""Letters of a beginning that the index knows like a word; longer ones are put together."""
+"""The longest prefix that the index stores like a word; longer ones are assembled."""
 
 CHECKPOINT_COLUMNS = {
     "name": Field.NAME,
@@ -40,7 +39,7 @@ CHECKPOINT_COLUMNS = {
 }
 MESSAGE_COLUMNS = {"content": Field.MESSAGE, "tools": Field.TOOL}
 WHOLE = "whole"
-"""Names that consist of several words, from all other columns."""
+"""Names of several words, from all other columns."""
 
 SCOPE = "scope"
 
@@ -56,7 +55,7 @@ _OPTIONS = (
 
 
 class Place(StrEnum):
-    """The table of the rows that an index is about."""
+    """The table of the rows that an index covers."""
 
     KEPT = "kept"
     SAID = "said"
@@ -72,7 +71,7 @@ def part_of(place: Place, sequence: int) -> int:
 
 
 def first_of_part(place: Place, part: int) -> int:
-    """The lowest number that a row of it can have."""
+    """The lowest number that a row in it can have."""
     return part << _PART_BITS[place]
 
 
@@ -82,7 +81,7 @@ def index_of(place: Place, part: int) -> str:
 
 
 def make_index(place: Place, part: int) -> str:
-    """The statement that makes it if it is not there."""
+    """The statement that creates it if it is missing."""
     named = ", ".join((*COLUMNS_OF[place], WHOLE, SCOPE))
     table = index_of(place, part)
     return f"CREATE VIRTUAL TABLE IF NOT EXISTS {table} USING fts5({named}, {_OPTIONS})"
@@ -125,7 +124,7 @@ SPOKEN = "fspoken"
 """The mark of every message."""
 
 STEM = "\ue001"
-"""What a stem begins with, so that no word is taken for one."""
+"""The prefix of a stem, so that no word is mistaken for one."""
 
 BOUNDARY = "\ue000"
 """A word that no query can contain, between texts that no phrase should join."""
@@ -133,9 +132,9 @@ BOUNDARY = "\ue000"
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """What to match. `terms[n]` is the number of the term that phrase `n` belongs to, `ASIDE` if it
-    scores nothing but its position is reported, None for a mark. `forms` are the phrases for other
-    forms of the query words."""
+    """What to match. `terms[n]` is the number of the term that phrase `n` belongs to. It is `ASIDE`
+    if the phrase does not score but its position is reported, and None for a mark. `forms` are the
+    phrases for other forms of the query words."""
 
     text: str
     terms: tuple[int | None, ...]
@@ -151,12 +150,13 @@ def kind_mark(kind: Kind) -> str:
 
 
 def tag_mark(tag: str) -> str:
-    """In hexadecimal, so that the beginning of a tag is the beginning of its mark."""
+    """In hexadecimal, so that a prefix of a tag is a prefix of its mark."""
     return "t" + tag.casefold().encode("utf-8", "surrogatepass").hex()
 
 
 def title_mark(word: str) -> str:
-    """Of a word in the name or a tag: found apart from the many texts that say it too."""
+    """For a word in the name or a tag, to find it separately from the many texts that contain
+    it."""
     return "n" + word
 
 
@@ -174,7 +174,7 @@ def joined(texts: Iterable[Sequence[str]]) -> str:
 
 
 class ExpressionWriter:
-    """Puts an expression together, counting its phrases."""
+    """Builds an expression and numbers its phrases."""
 
     def __init__(self) -> None:
         self._clauses: list[str] = []
@@ -185,7 +185,7 @@ class ExpressionWriter:
         return Expression(" AND ".join(self._clauses), tuple(self._terms), frozenset(self._forms))
 
     def want(self, term: Term, number: int) -> None:
-        """Anywhere but among the marks."""
+        """Anywhere except among the marks."""
         words = self._phrase(" ".join(term.words), number, prefix=term.prefix)
         ways = [f"- {SCOPE} : {words}"]
         if term.whole is not None:
@@ -208,7 +208,7 @@ class ExpressionWriter:
             self._clauses.append(f"{column} : ({' OR '.join(ways)})")
 
     def marked(self, marks: Iterable[tuple[str, bool]]) -> None:
-        """One of these marks, each with whether it is only the beginning of one."""
+        """One of these marks; the flag says whether it is only a prefix."""
         ways = [self._phrase(mark, None, prefix=prefix) for mark, prefix in marks]
         if ways:
             self._clauses.append(f"{SCOPE} : ({' OR '.join(ways)})")
@@ -249,7 +249,7 @@ def about_checkpoints(
             writer.marked([(state_mark(state), False)])
     wants_records = State.RECORD in query.states or any(k in RECORD_KINDS for k in query.kinds)
     if not wants_records:
-        # Content that only a restore saved, because it was in its way, is in no other checkpoint.
+        # Content that only a restore saved, because it was in the way, is in no other checkpoint.
         unsaved = [(kind_mark(Kind.SAFETY), False)] if query.paths else []
         writer.marked([(PLAIN, False), *unsaved, *_worth_finding(query)])
     _within(writer, sessions)
@@ -257,8 +257,8 @@ def about_checkpoints(
 
 
 def _worth_finding(query: SearchQuery) -> Iterator[tuple[str, bool]]:
-    """Records with notes or approvals: after a restore, HEAD is one, and what was said of it is
-    said of no other checkpoint."""
+    """Records with notes or approvals: after a restore, HEAD is one, and its notes are on no other
+    checkpoint."""
     for state in (State.ANNOTATED, State.APPROVED):
         if state in query.states or (query.terms and state is State.ANNOTATED):
             yield state_mark(state), False
@@ -275,8 +275,8 @@ def about_messages(query: SearchQuery, sessions: Sequence[int] | None) -> Expres
 
 
 def alone(word: str, *, prefix: bool, forms: bool = False) -> str:
-    """One word without anything else, to see how common it is. The beginning of one is as common as
-    what the index knows of it, so that this costs no more than a word does."""
+    """One word without anything else, to find out how common it is. For a prefix, only the indexed
+    part counts, so that this costs no more than a word."""
     writer = ExpressionWriter()
     beginning = word[:INDEXED_BEGINNING] if prefix else word
     writer.want(Term((beginning,), prefix=prefix, forms=forms), 0)

@@ -41,7 +41,7 @@ SET first_ns=min(first_ns, excluded.first_ns), last_ns=max(last_ns, excluded.las
 
 
 def write_batch(db: apsw.Connection, batch: IndexBatch) -> None:
-    """Inside a transaction of the caller's."""
+    """Called inside the caller's transaction."""
     for checkpoint_id in (*batch.gone, *(text.id for text in batch.checkpoints)):
         _forget(db, checkpoint_id)
     for place, texts in ((Place.KEPT, batch.checkpoints), (Place.SAID, batch.messages)):
@@ -97,7 +97,7 @@ def _session_numbers(
 
 
 def _add_checkpoint(db: apsw.Connection, text: CheckpointText, session: int) -> None:
-    # The record of a restore tells of another moment than the one it was made in.
+    # A restore record describes another moment than the one it was made at.
     spoken = None if text.kind in RECORD_KINDS else text.message_index
     row = (text.sequence, text.id, session, text.at_ns, spoken)
     db.execute("INSERT OR REPLACE INTO kept VALUES (?,?,?,?,?)", row)
@@ -154,7 +154,7 @@ def _columns(
 
 
 def _stem_marks(name: Name) -> Iterator[str]:
-    """Of the words that are not their own stem, and of the name."""
+    """For words that are not their own stem, and for the name."""
     for word in name.words:
         if (found := stem(word.text)) != word.text:
             yield stem_mark(found)

@@ -1,14 +1,14 @@
-"""Querying the parts of the index one after the other, newest first, while there is effort left.
+"""Queries the parts of the index one after the other, newest first, within a limited effort.
 
     newest part → enough matches, or nothing older in that time: done
-                → effort spent: stop, and tell how far back it was looked
+                → effort spent: stop, and report how far back it searched
                 → else the part before it
 
-The newest part is always searched, so that a small store is always searched whole. Words that are
-near a mistyped one come from the newest part too.
+The newest part is always searched, so that a small store is always searched completely. Similar
+words for a mistyped one come from the newest part too.
 
-Rows are scored while the full-text index finds them, as one number for each, so that it stays
-quick: score in thousandths · 2^16 + one bit for each column in which something matched.
+Rows are scored while the full-text index finds them, as one number each, for speed: score in
+thousandths · 2^16 + one bit for each matching column.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _PARTS = 1000
 
 
 class Scorer:
-    """Called by the database for every row it finds; `about` says beforehand what was asked."""
+    """Called by the database for every row it finds; call `about` first to set the query."""
 
     def __init__(self) -> None:
         self._phrases: Sequence[tuple[int, int, float]] = ()
@@ -91,7 +91,7 @@ def score_in(number: int) -> float:
 
 
 def columns_in(number: int) -> Iterator[int]:
-    """The numbers of the columns in which something matched."""
+    """The numbers of the matching columns."""
     return (column for column in range(_COLUMN_BITS) if number >> column & 1)
 
 
@@ -100,7 +100,7 @@ _COUNTED_TOGETHER = 4 * COUNTED_AT_MOST
 _COUNTED_WORDS = 3
 _COUNTED_PARTS = 2
 _WORD_PARTS = 1
-"""Of each table, the newest: old words are proposed less often."""
+"""How many of the newest parts of each table provide words."""
 _WORDS_AT_ONCE = 200
 _WORDS = """
 SELECT term, doc FROM temp.vocabulary_of_{table} WHERE term >= ? AND term < ?
@@ -110,7 +110,7 @@ _KEYS = {Place.KEPT: "row.id, NULL", Place.SAID: "NULL, row.position"}
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A row that matches."""
+    """A matching row."""
 
     sequence: int
     session: int
@@ -122,7 +122,7 @@ class Candidate:
 
 
 class Effort:
-    """What one search may cost. `back_to_ns` tells where it ended, None if it came to the end."""
+    """The maximum cost of one search. `back_to_ns` is where it stopped, None if it finished."""
 
     def __init__(self, clock_ns: Callable[[], int], most_ns: int) -> None:
         self._clock_ns = clock_ns
@@ -139,7 +139,7 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked, of whichever table."""
+    """The query, for any table."""
 
     db: apsw.Connection
     scorer: Scorer
@@ -151,12 +151,12 @@ class Question:
     def ask(
         self, place: Place, expression: Expression, mark_weight: float = 0.0
     ) -> list[Candidate]:
-        """The newest that match, newest first."""
+        """The newest matches, newest first."""
         after = -_LAST if self.query.after_ns is None else self.query.after_ns
         before = _LAST if self.query.before_ns is None else self.query.before_ns
         fields = COLUMNS_OF[place]
         columns = [*fields, WHOLE, SCOPE]
-        # A whole name may be one of a path; the position of a mark is not reported.
+        # A whole name may belong to a path; the position of a mark is not reported.
         field_of = {number: fields.get(column, Field.PATH) for number, column in enumerate(columns)}
         del field_of[columns.index(SCOPE)]
         weights = [COLUMN_WEIGHTS.get(column, mark_weight) for column in columns]
@@ -183,7 +183,7 @@ class Question:
 
 
 def parts(db: apsw.Connection, place: Place, first: int = 0, last: int = _LAST) -> Iterator[int]:
-    """Those that have a row between these numbers, newest first."""
+    """The parts with a row between these numbers, newest first."""
     query = f"SELECT max(sequence) FROM {place.value} WHERE sequence BETWEEN ? AND ?"
     while True:
         [(newest,)] = rows(db, query, first, last)
@@ -209,7 +209,7 @@ ORDER BY {table}.rowid DESC LIMIT ?
 
 
 def _rows_between(db: apsw.Connection, place: Place, after: int, before: int) -> tuple[int, int]:
-    """The numbers between which everything of that time lies."""
+    """The range of numbers that contains everything of that time."""
     if (after, before) == (-_LAST, _LAST):
         return 0, _LAST
     query = "SELECT min(block), max(block) FROM eras WHERE place=? AND last_ns>=? AND first_ns<?"
@@ -220,7 +220,7 @@ def _rows_between(db: apsw.Connection, place: Place, after: int, before: int) ->
 
 
 def _moment_of(db: apsw.Connection, place: Place, sequence: int) -> int:
-    """When the first row from this number on was made; there is one."""
+    """The time of the first row from this number on, which exists."""
     query = f"SELECT at_ns FROM {place.value} WHERE sequence>=? ORDER BY sequence LIMIT 1"
     [(at_ns,)] = rows(db, query, sequence)
     return int(at_ns)
@@ -231,7 +231,7 @@ def near_words(db: apsw.Connection, effort: Effort, word: str, limit: int) -> li
 
 
 def _known(db: apsw.Connection, effort: Effort, word: str) -> Iterator[tuple[str, int]]:
-    """Words that begin like it, as many as the effort lasts for."""
+    """Words with the same beginning, as many as the effort allows."""
     for place in Place:
         for part in islice(parts(db, place), _WORD_PARTS):
             table = index_of(place, part)
@@ -248,7 +248,7 @@ def _known(db: apsw.Connection, effort: Effort, word: str) -> Iterator[tuple[str
 
 
 def rarities(db: apsw.Connection, query: SearchQuery) -> list[float]:
-    """How rare each term is among the newest; a single one has nothing to be weighed against."""
+    """How rare each term is among the newest rows; a single term needs no weight."""
     if len(query.terms) < 2:
         return [1.0] * len(query.terms)
     newest = [(place, part) for place in Place for part in islice(parts(db, place), _COUNTED_PARTS)]
@@ -259,7 +259,7 @@ def rarities(db: apsw.Connection, query: SearchQuery) -> list[float]:
 
 
 def _documents(db: apsw.Connection, tables: Sequence[str], term: Term, most: int) -> int:
-    """How many have a term, about: a phrase is as rare as the rarest of its first words."""
+    """Roughly how many rows have a term: a phrase is as rare as the rarest of its first words."""
     last = len(term.words) - 1
     counts = [
         _count(
@@ -277,7 +277,7 @@ def _documents(db: apsw.Connection, tables: Sequence[str], term: Term, most: int
 
 
 def _count(db: apsw.Connection, tables: Sequence[str], expression: str, most: int) -> int:
-    """Up to a bound for each table."""
+    """Up to a limit for each table."""
     found = 0
     for table in tables:
         counted = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)"
@@ -286,7 +286,7 @@ def _count(db: apsw.Connection, tables: Sequence[str], expression: str, most: in
 
 
 def _size(db: apsw.Connection, place: Place, part: int) -> int:
-    """How many rows a part has, about: few numbers are left out."""
+    """Roughly how many rows a part has; few numbers are unused."""
     query = f"SELECT max(sequence) FROM {place.value} WHERE sequence < ?"
     return (
         int(rows(db, query, first_of_part(place, part + 1))[0][0]) + 1 - first_of_part(place, part)

@@ -1,10 +1,10 @@
 """The search index, in a separate SQLite file that may be lost at any time.
 
-    expression → the newest 300 checkpoints and 300 messages that match, and of checkpoints those
-    whose name or tag does → scores → messages get the checkpoint they were said at → best first
+    expression → the newest 300 matching checkpoints and 300 messages, and checkpoints with a
+    matching name or tag → scores → messages get the checkpoint they belong to → best first
 
-The cost does not grow with the frequency of a word, because only the newest matches are ranked.
-Where there are fewer, older ones are looked at as long as the effort for one search lasts.
+The cost does not grow with the frequency of a word, because only the newest matches are ranked. If
+there are fewer, older rows are searched within the effort for one search.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from holdfast.adapters.local.layout import StoreLayout
 
 _MOST_EFFORT_NS = 20_000_000
-"""Of work, not of waiting: on a busy machine a search looks no less far."""
+"""CPU time, not waiting, so that a search covers as much on a busy machine."""
 _MOST_EFFORT_FOR_ONE_NS = 2_000_000
 
 
@@ -112,21 +112,21 @@ class SqliteSearchIndex(DerivedDatabase):
 
 
 class ReadOnlySearchIndex(SqliteSearchIndex):
-    """The index of a store that takes no writes: the store's own as it is, or a copy in memory.
+    """The search index of a store that cannot be written: the store's own if current, or a copy in
+    memory.
 
-        current as it is → asked there → behind, lost or never made → copied as far as it goes, or
-        empty → missing entries are added there
+        current → used directly → outdated, lost or missing → copied as far as possible, or empty →
+        missing entries are added to the copy
 
-    Guarantee: nothing is written to the disk, and what is found is what would be found after
-    writing. Not guaranteed: speed; the additions are gone with the process, and the next one
-    repeats them.
+    Guarantee: nothing is written to the disk, and results are the same as after writing. Not
+    guaranteed: speed; the additions end with the process, and the next one repeats them.
     """
 
     _memory: apsw.Connection | None = None
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """There are no other processes: the additions are this process's own."""
+        """There are no other processes: the additions belong to this one."""
         with self._lock:
             if self._memory is None:
                 self._use_memory(copy=True)
@@ -137,7 +137,7 @@ class ReadOnlySearchIndex(SqliteSearchIndex):
             self._use_memory(copy=False)
 
     def erase(self) -> None:
-        """From the disk, which may take writes again by now; refused as long as it does not."""
+        """From the disk, which may be writable again by now; otherwise it fails."""
         self.close()
         SqliteSearchIndex(self._path, self._file_lock, self._cipher).erase()
 
@@ -150,7 +150,7 @@ class ReadOnlySearchIndex(SqliteSearchIndex):
 
     def _opened(self) -> apsw.Connection:
         if self._memory is None:
-            with contextlib.suppress(HoldfastError):  # such as one that was never made
+            with contextlib.suppress(HoldfastError):  # such as one that was never created
                 return super()._opened()
             self._use_memory(copy=False)
         assert self._memory is not None
@@ -173,7 +173,7 @@ class ReadOnlySearchIndex(SqliteSearchIndex):
 
 
 def open_search_index(layout: StoreLayout, cipher: Cipher | None) -> SqliteSearchIndex:
-    """The index is not opened yet, nor made."""
+    """The index is neither opened nor created yet."""
     lock = StoreLock(layout.search_lock, SystemClock(), purpose="search")
     if lock.takes_writes():
         return SqliteSearchIndex(layout.search, lock, cipher)
@@ -202,7 +202,7 @@ def find(
     session_id: SessionId | None,
     limit: int,
 ) -> Findings:
-    """Best first, of at most `limit` moments."""
+    """Best first, for at most `limit` moments."""
     sessions = _sessions(db, query, session_id)
     if query.is_wordless or sessions == []:
         return Findings(())
@@ -236,7 +236,7 @@ def _candidates(question: Question, sessions: Sequence[int] | None) -> Iterator[
         newest = question.ask(Place.KEPT, about_checkpoints(query, sessions))
         yield from newest
         if query.terms and len(newest) == question.most:
-            # A name is worth finding however old it is.
+            # A name is worth finding, however old it is.
             titles = about_checkpoints(query, sessions, titles=True)
             yield from question.ask(Place.KEPT, titles, mark_weight=FIELD_WEIGHTS[Field.NAME])
     if not query.about_checkpoints and (query.terms or State.MESSAGE in query.states):
@@ -246,7 +246,7 @@ def _candidates(question: Question, sessions: Sequence[int] | None) -> Iterator[
 def _sessions(
     db: apsw.Connection, query: SearchQuery, session_id: SessionId | None
 ) -> list[int] | None:
-    """Numbers of the sessions to look in; None for all. A filter never widens what was allowed."""
+    """The numbers of the sessions to search; None for all. A filter never adds sessions."""
     if session_id is None and not query.sessions:
         return None
     allowed = set(query.sessions or (session_id,))
@@ -260,7 +260,7 @@ def _sessions(
 def _moments(
     db: apsw.Connection, best: Sequence[Candidate], names: Mapping[int, SessionId], limit: int
 ) -> Iterator[Found]:
-    """As many as lead to `limit` moments, and not more than a few messages of each."""
+    """Results for `limit` moments, with at most a few messages of each."""
     seen: dict[tuple[int, object], int] = {}
     for number, candidate in enumerate(best):
         if number >= _LOOKED_AT * limit and len(seen) >= limit:
@@ -285,7 +285,7 @@ def _moments(
 
 
 def _said_at(db: apsw.Connection, session: int, position: int) -> CheckpointId | None:
-    """The newest checkpoint from before or at a message, else the first one after it."""
+    """The newest checkpoint before or at a message, else the first one after it."""
     for statement in (_SAID_AT, _SAID_BEFORE):
         for (identifier,) in rows(db, statement, session, position):
             return CheckpointId(identifier)

@@ -15,7 +15,7 @@ from holdfast.adapters.local.system import RandomIds
 
 GENERATION, CHANGES = "generation", "changes"
 OF_THE_STORY = ""
-"""The session id of facts that are about the story itself."""
+"""The session id of facts about the story itself."""
 
 
 def _begin(db: apsw.Connection) -> None:
@@ -99,7 +99,7 @@ STORY_MIGRATIONS: tuple[Migration, ...] = (
 
 
 def is_migrated(db: apsw.Connection) -> bool:
-    """`NewerStore` for one that a later version wrote."""
+    """`NewerStore` if a later version wrote it."""
     applied = applied_migrations(db)
     require_known(applied, STORY_MIGRATIONS, "story")
     return len(applied) == len(STORY_MIGRATIONS)

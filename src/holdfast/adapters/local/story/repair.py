@@ -1,12 +1,12 @@
-"""Repair of a damaged story: sound rows go into a new file, the old is kept.
+"""Repair of a damaged story: sound rows go into a new file, the old one is kept.
 
-    look:  check a copy → what can be proven of it: page images → cells → rows whose checksum holds
-    mend:  a whole new file beside the old one → the old one aside → the new one in its place
+    look:  check a copy → what can be verified: page images → cells → rows with a valid checksum
+    mend:  a complete new file beside the old one → the old one aside → the new one in its place
 
-Guarantee: no row is taken whose checksum does not hold, and of two versions of a row the newer.
-A crash before the exchange leaves both, one in the middle of it leaves the new one waiting, which
-the next use of the story puts in place. Messages that are lost keep their places: others know them
-by number.
+Guarantee: no row with a wrong checksum is used, and of two versions of a row the newer one is. A
+crash before the exchange leaves both files. A crash during it leaves the new one waiting, and the
+next use of the story puts it in place. Lost messages keep their positions, because others refer to
+them by number.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from holdfast.ports.system import Clock
 
 Salvaged: TypeAlias = dict[str, dict[Any, Values]]
-"""Proven rows by table and key."""
+"""Verified rows by table and key."""
 
 _TABLES: dict[int, list[str]] = {}
 for _table, _columns in COLUMNS.items():
@@ -69,13 +69,13 @@ def salvage_from(pages: PageImages) -> Salvaged:
 
 
 def _take_page(pages: PageImages, number: int, found: Salvaged) -> None:
-    """Older images speak only for a page whose newest one does not make sense: they still show
-    what was removed."""
+    """Older images are used only if a page's newest one is invalid, because they still show deleted
+    rows."""
     newest, *older = pages.images[number]
     if _take(cells(pages, number, newest), found) and pages.has_known_kind(number, newest):
         return
     if int.from_bytes(newest[:4], "big") > len(pages.images):
-        _take(scattered_cells(pages, newest), found)  # else it is the rest of a long text
+        _take(scattered_cells(pages, newest), found)  # otherwise it is the rest of a long text
     for image in older:
         sound = _take(cells(pages, number, image), found)
         if sound and pages.has_known_kind(number, image):
@@ -107,7 +107,7 @@ _LOCK_TIMEOUT_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class StoryFindings:
-    """What is wrong with a story, what is left of it, and how many messages are surely gone."""
+    """What is wrong with a story, what is left of it, and how many messages are certainly lost."""
 
     problem: str
     saved: Salvaged
@@ -134,13 +134,13 @@ class StoryRepairer:
     @contextmanager
     def exclusive(self) -> Iterator[None]:
         if not self._path.exists() and not self._is_lost():
-            yield  # not even a lock is made for a story that never was
+            yield  # no lock is created for a story that never existed
             return
         with self._lock.hold(_LOCK_TIMEOUT_S):
             yield
 
     def examine(self, scratch: Path) -> StoryFindings | None:
-        """None for a story that is sound, or never was; the story itself is only read."""
+        """None if the story is sound or never existed; the story itself is only read."""
         if self._path.exists():
             problem = self._problem(scratch)
         else:
@@ -164,7 +164,7 @@ class StoryRepairer:
         self._lock.note_afresh(NotedChanges(changes).encode())
 
     def _is_lost(self) -> bool:
-        """Whether something was acknowledged whose file is missing."""
+        """Whether acknowledged changes exist whose file is missing."""
         if self._path.exists() or rebuilt_beside(self._path).exists():
             return False
         noted = decode_changes(self._lock.read_notes(SLOT_BYTES))
@@ -198,7 +198,7 @@ class StoryRepairer:
 
 
 def _write(path: Path, saved: Salvaged, changes: int, cipher: Cipher | None) -> None:
-    """Whole, folded into one file and synced."""
+    """Complete, folded into one file and synced."""
     with new_database(path, cipher) as db:
         migrate_story(db)
         with db:
@@ -214,7 +214,7 @@ def _write(path: Path, saved: Salvaged, changes: int, cipher: Cipher | None) -> 
 
 
 def _lost_places(saved: Salvaged) -> Iterator[tuple[Any, ...]]:
-    """Placeholder rows for messages of which only the place is known."""
+    """Placeholder rows for messages of which only the position is known."""
     taken: dict[str, set[int]] = {}
     for row in saved["messages"].values():
         taken.setdefault(row[1], set()).add(row[2])

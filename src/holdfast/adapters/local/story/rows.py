@@ -1,6 +1,6 @@
 """Story rows to values and back, and changes of many rows; the one place with the column order.
 
-Each row ends with a checksum of its table and of its other columns, as the catalog's do.
+Each row ends with a checksum of its table name and its other columns, like the catalog's.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ COLUMNS = {
     "rollbacks": "sequence, session_id, operation, record, through, before, after, checksum",
     "facts": "session_id, name, value, checksum",
 }
-"""Every table; all rows carry a checksum, which is the last column."""
+"""Every table; all rows have a checksum, which is the last column."""
 
 INSERT = {
     table: f"INSERT INTO {table} ({columns}) VALUES ({','.join('?' * (columns.count(',') + 1))})"
@@ -57,14 +57,14 @@ _ANNOTATION = attrgetter(
     "session_id", "checkpoint_id", "number", "revision", "text", "author", "at_ns"
 )
 
-# Conversations are long: what most messages have in common is not worked out for each.
+# Conversations are long, so what most messages share is computed once.
 _ROLES = {role.value: role for role in Role}
 _NO_CALLS = json.dumps([])
 
 
 def sealed(table: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A row to be written, of nothing but the types that it is read with: the checksum of a member
-    of an enumeration would never fit the text that comes back."""
+    """A row to be written, with only the types that it is read with: the checksum of an enum member
+    would never match the text that is read back."""
     plain = tuple(map(_plain, values))
     return (*plain, checksum_of(table, plain))
 
@@ -112,7 +112,7 @@ def annotation_from_row(row: tuple[Any, ...]) -> Annotation:
 
 
 def activity_to_row(new: NewActivity) -> tuple[Any, ...]:
-    """Without its number, and as it begins."""
+    """Without its number, in its initial state."""
     paths = json.dumps([to_text(path) for path in new.paths])
     unended = (ActivityStatus.OPEN.value, None, None, None)
     return (*_ACTIVITY(new), paths, new.message_index, *unended)
@@ -166,7 +166,7 @@ def set_fact(db: apsw.Connection, session_id: SessionId, name: str, value: str) 
 
 
 def next_number(db: apsw.Connection, table: str, column: str = "sequence") -> int:
-    """Above every number ever given out, also those of rows that are gone."""
+    """Above every number ever used, including those of deleted rows."""
     query = (
         f"SELECT max((SELECT coalesce(max({column}), 0) FROM {table}),"
         f" (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name='{table}'))"
@@ -226,7 +226,7 @@ _WORDS = {"activities": "edits"}
 def replace_text(
     db: apsw.Connection, replacement: TextReplacement, diff: Callable[[bytes], bytes]
 ) -> Mapping[str, int]:
-    """How many messages, annotations and edits said something else before."""
+    """Returns how many messages, annotations and edits were changed."""
     counts = Counter[str]()
     for table in _TEXTS:
         names = COLUMNS[table].split(", ")

@@ -316,8 +316,8 @@ class SqliteStory:
         self._file.close()
 
     def _remove(self, tables: Sequence[str], where: str, *values: Any) -> int:
-        """For good, and from all of them at once: an index must not return purged texts, and no
-        reader finds half of what belongs together."""
+        """Permanently, and from all of them at once: an index must not return purged texts, and no
+        reader must find half of what belongs together."""
         asked = (f"SELECT 1 FROM {table} WHERE {where} LIMIT 1" for table in tables)
         if not any(self._rows(sql, *values) for sql in asked):
             return 0
@@ -343,7 +343,7 @@ class SqliteStory:
             try:
                 return db.execute(query, values).fetchall()
             except UnicodeEncodeError:
-                return []  # text that cannot be stored is in no row
+                return []  # no row contains text that cannot be stored
 
     def _values(
         self, from_row: Callable[[tuple[Any, ...]], T], query: str, *values: Any

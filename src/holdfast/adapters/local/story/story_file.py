@@ -1,11 +1,11 @@
-"""The file of a story: opened when first needed, written under a lock of its own.
+"""The file of a story: opened on first use, written under its own lock.
 
     read:   no file → an empty story; another file than before (a repair) → reopened
-    write:  lock → what was acknowledged is still there → one transaction, fsynced → noted
+    write:  lock → acknowledged changes are still there → one transaction, fsynced → noted
 
-Guarantees: what was written is durable; a log that lost commits is found out before anything is
-added to it; trouble here never touches the catalog. Not guaranteed: that a reader who began before
-a repair sees what the repair brought back.
+Guarantees: written data is durable. A log that lost commits is detected before anything is added to
+it. Problems here never affect the catalog. Not guaranteed: that a reader that began before a repair
+sees what the repair recovered.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _FORGOT = "the conversation data has lost its newest acknowledged changes"
 
 
 class StoryFile:
-    """One per opened store; safe to use from several threads."""
+    """One per opened store; thread-safe."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class StoryFile:
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection | None]:
-        """None when there is no story."""
+        """None if there is no story."""
         if not self._is_ready():
             with self._locked():  # never with the guard held: writers take them in this order
                 pass
@@ -87,9 +87,10 @@ class StoryFile:
 
     @contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
-        """Everything that is done with the connection becomes durable together, or is not there.
+        """Everything done with the connection becomes durable together, or not at all.
 
-        After a failed sync, taking the lock reads the file back first, or raises."""
+        After a failed fsync, taking the lock verifies the file first, or raises.
+        """
         with self._locked() as db:
             self._require_acknowledged(db)
             with database_trouble(self.path, self._sync_failures):
@@ -110,8 +111,8 @@ class StoryFile:
                 scrub(db, self.path)
 
     def forgotten(self) -> str | None:
-        """What is no longer there although it was acknowledged, in words."""
-        notes = self._lock.read_notes(SLOT_BYTES + 1)  # first: the story is never behind a note
+        """A description of acknowledged changes that are lost."""
+        notes = self._lock.read_notes(SLOT_BYTES + 1)  # read first: the story is never behind
         if changes_are_damaged(notes):
             return "the record of the last acknowledged conversation change is damaged"
         noted = decode_changes(notes)
@@ -155,7 +156,7 @@ class StoryFile:
         return self._db
 
     def _opened(self) -> apsw.Connection:
-        """The same, made if there is none, and ready for use; the lock is held."""
+        """The connection, created if needed and ready for use; the lock is held."""
         db = self._current()
         if db is None:
             with store_trouble("creating its story.db"):
@@ -164,14 +165,14 @@ class StoryFile:
             with store_trouble("creating its story.db"):
                 sync_directory(self._fs, os.fsencode(self.path.parent))
         with database_trouble(self.path):
-            # Each time: a later version may have migrated it since it was opened.
+            # Checked each time, because a later version may have migrated it meanwhile.
             if not is_migrated(db):
                 migrate_story(db)
             self._migrated = True
         return db
 
     def _make_room(self) -> None:
-        """A log without its database belongs to nothing; one that was rebuilt takes the place."""
+        """A log without its database is useless; a rebuilt story takes the place."""
         left = [self.path.with_name(self.path.name + suffix) for suffix in ("-wal", "-shm")]
         if any(path.exists() for path in left):
             quarantine(self.path.parent, "story", self.path)
@@ -190,7 +191,7 @@ class StoryFile:
         return db
 
     def _is_ready(self) -> bool:
-        """Whether there is nothing to read, or all of it can be."""
+        """Whether there is nothing to read, or all of it is readable."""
         with self._guard:
             db = self._current()
             if db is None:
@@ -232,5 +233,5 @@ class StoryFile:
 
 
 def rebuilt_beside(path: Path) -> Path:
-    """Where a repair leaves a whole story that waits to take the place of a damaged one."""
+    """Where a repair leaves a complete story that waits to replace a damaged one."""
     return path.with_name("story.rebuilt.db")
