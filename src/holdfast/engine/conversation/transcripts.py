@@ -19,7 +19,7 @@ counted. After each message `position` is exact, so a caller may stop anywhere a
 even in another process. Each `source_key` is returned once: a reading remembers those of the last
 65,536 messages, and `known` says which ones the caller already has. The same key with different
 content in one reading is another message, and gets its own key.
-Not guaranteed: that two equal messages without id and time are told apart.
+Not guaranteed: that two equal messages without id and time are distinguished.
 """
 
 from __future__ import annotations
