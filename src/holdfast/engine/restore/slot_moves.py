@@ -181,7 +181,7 @@ class SlotMoves:
     ) -> None:
         try:
             self._fs.exchange(slot, basename(path), src_dir_fd=area, dst_dir_fd=dir_fd)
-        except FileExistsError:  # not atomic here, and the name was taken in between
+        except FileExistsError:  # not atomic here, and the name was taken meanwhile
             self._keep_aside(path, slot + SET_ASIDE, area)
             raise
         self._return_others(path, slot, area, staged)
