@@ -169,8 +169,8 @@ class Gap(NamedTuple):
 
 
 def write_gaps(workspace: Path) -> list[Gap]:
-    """What prevents checkpoints from being written: a full disk, a read-only file system,
-    permissions. Before the first checkpoint, what prevents the store from being created."""
+    """Reasons why checkpoints cannot be written: a full disk, a read-only file system, permissions.
+    Before the first checkpoint, reasons why the store cannot be created."""
     from holdfast.adapters.local.mounts import existing
     from holdfast.adapters.local.store_errors import write_trouble
     from holdfast.engine.save.space_limit import disk_almost_full

@@ -163,7 +163,7 @@ def plan_repair(found: Findings) -> RepairPlan:
         subject = f"a state of {count_words(state.files, 'file')}"
         steps.append(RepairStep(RepairType.RECOVER_STATE, subject, why))
     if found.journal is not None:
-        lost = ("the automatic end of an interrupted restore: check the workspace",)
+        lost = ("the automatic recovery of an interrupted restore: check the workspace",)
         steps.append(RepairStep(RepairType.SET_ASIDE_JOURNAL, "journal", found.journal, lost))
     return RepairPlan(tuple(steps))
 

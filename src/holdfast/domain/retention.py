@@ -2,8 +2,8 @@
 
 Pure: the caller passes the time and the protected checkpoints with reasons. A checkpoint is kept if
 it is protected or named, if its kind has no rule, or if it is among the `least` newest of its kind.
-It is also kept if it is both young enough and among the `most` newest, or if it is the state before
-a user's message and young enough for that.
+It is also kept if it is young enough and among the `most` newest. The state before a user's message
+has its own age limit.
 """
 
 from __future__ import annotations

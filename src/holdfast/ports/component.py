@@ -50,8 +50,8 @@ class ContentSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Intended:
-    """What a restore is about to do, for the capture before it, which must be able to undo it.
-    `contents` are those of the state."""
+    """The restore that is about to happen, for the capture before it, which must be able to undo
+    it. `contents` are those of the state."""
 
     state: ComponentState
     mode: str
@@ -60,7 +60,7 @@ class Intended:
 
 
 class SeenFile(NamedTuple):
-    """What a scan learned about a plain file."""
+    """A plain file, as a scan saw it."""
 
     size: int
     mtime_ns: int

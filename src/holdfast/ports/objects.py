@@ -30,7 +30,7 @@ class ObjectProblem:
 
 @dataclass(frozen=True, slots=True)
 class WriteTotals:
-    """What one writer did: bytes written to disk, and bytes that were already stored."""
+    """The result of one writer: bytes written to disk, and bytes that were already stored."""
 
     stored_bytes: int = 0
     deduplicated_bytes: int = 0

@@ -7,9 +7,9 @@ Subclass it, define how to open your adapter, and let pytest collect the subclas
         def open_store(self, place: Path) -> ObjectStore:
             return MyObjects(place)
 
-Each test gets an empty directory `tmp_path`, as pytest provides it, and passes it to `open_store`
-or `open_catalog` as the place where your adapter may keep its files. A suite whose name begins with
-`Durable` also opens the adapter again and expects to find everything.
+Each test gets an empty directory `tmp_path` from pytest. It passes this to `open_store` or
+`open_catalog` as the place for your adapter's files. A suite whose name begins with `Durable` also
+opens the adapter again and expects to find everything.
 
 The smallest adapters that satisfy the contracts are in `holdfast.adapters.memory`.
 """

@@ -6,10 +6,10 @@ open.
 
 Guarantee: the content is the same at every moment, even after a crash. Log and journal of the state
 come first, and each byte that differs is either replaced from them by SQLite, or one of its
-counters. Nothing is written once the system may have revoked the lease, which it does when a
-program has waited for long (usually 45 s), because others may write from then on. Not guaranteed:
-success. Without such leases (Linux has them), for another user's file, or while a program has it
-open, the bytes stay as SQLite wrote them.
+counters. The system revokes the lease when a program has waited for long (usually 45 s). Nothing is
+written once that may have happened, because others may write from then on.
+Not guaranteed: success. Without such leases (Linux has them), for another user's file, or while a
+program has it open, the bytes stay as SQLite wrote them.
 
 Also copies and compares the bytes of database files, for writing through SQLite.
 """

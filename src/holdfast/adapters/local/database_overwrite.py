@@ -3,11 +3,11 @@
     the wanted state as one file → SQLite's write lock on the live one → unsaved content is kept
     → all pages in one transaction → read back → exact bytes, if no program uses it
 
-Guarantees: programs that have or open the database see the old state or the new one, because the
-file stays the same and every page goes through SQLite's own locks and journal. If the process dies,
-SQLite rolls the transaction back. Nothing unsaved is overwritten. Not guaranteed: the exact bytes
-of the file while other programs have it open (`database_exact`). Run it in a separate process:
-closing a file drops all locks of a process on it.
+Guarantees: programs that have or open the database see the old state or the new one. The file stays
+the same, and every page goes through SQLite's own locks and journal. If the process dies, SQLite
+rolls the transaction back. Nothing unsaved is overwritten. Not guaranteed: the exact bytes of the
+file while other programs have it open (`database_exact`). Run it in a separate process: closing a
+file drops all locks of a process on it.
 """
 
 from __future__ import annotations
@@ -268,7 +268,7 @@ def _connected(job: DatabaseJob, dir_fd: int) -> apsw.Connection:
 
 
 def _wait_at_most(connection: apsw.Connection, seconds: float) -> None:
-    """Also tries at least a number of times, because time alone says little on a busy machine."""
+    """Makes a minimum number of tries, because time alone says little on a busy machine."""
     pause = threading.Event()
     end_ns = SystemClock.monotonic_ns() + int(seconds * 1e9)
 

@@ -35,8 +35,8 @@ DATABASE_TROUBLE = (apsw.Error, UnicodeDecodeError)
 """Errors of a database query; text with a damaged byte may be invalid."""
 
 _FOLD_AT_BYTES = 512 << 10
-"""A save writes some 30 pages of the index and 10 of the catalog, and folding takes as long as a
-small save, so one in four does it. Logs count towards the store's size, so not much more."""
+"""A save writes some 30 pages of the index and 10 of the catalog. Folding takes as long as a small
+save, so about one save in four folds. Logs count towards the store's size, so not much more."""
 _BUSY_TIMEOUT_MS = 30_000
 _SCRUB_TIMEOUT_MS = 5_000
 _NEXT_TRY_S = 0.01

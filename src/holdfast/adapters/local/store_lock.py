@@ -6,8 +6,8 @@ holders.
 
 A working holder is waited for until the timeout, a stopped one (as by Ctrl-Z) only briefly. A
 caller that must not be kept waiting, such as an agent's hook, gives up as soon as the holder makes
-no progress, for example on a disk that does not respond. So does a thread behind another thread of
-its process that waits longer for the same holder.
+no progress. So does a thread whose process has another thread that waits longer for the same
+holder.
 
 If opening the file shows that the file system is read-only, readers share the lock. It is still
 needed: the file system may be writable for another process, through another mount or from another
@@ -256,7 +256,7 @@ class StoreLock:
 
 
 def _holder_in(description: bytes) -> dict[str, Any]:
-    """What the holder says about itself; empty if invalid."""
+    """The holder's description of itself; empty if invalid."""
     try:
         described = json.loads(description)
     except ValueError:

@@ -102,9 +102,9 @@ def own_line() -> frozenset[str]:
 
 
 def agent_above(number: int) -> str | None:
-    """The program that started a process, skipping shells in between. None if unknown, or if it is
-    another user's, like the `su` or `sudo` above an agent that is a shell script, because it cannot
-    be checked whether that is still running."""
+    """The program that started a process, skipping shells in between. None if unknown. Also None
+    for another user's program, like the `su` or `sudo` above an agent that is a shell script: it
+    cannot be checked whether that is still running."""
     for above in _above(number):
         fields = _process_stat(above)
         if fields is not None and fields.name not in _SHELLS:

@@ -1,9 +1,9 @@
 """Restores after a tool call that failed, or that the user's own check rejects (AU-5).
 
-The check is a command. It runs in the workspace with the agent's environment, without a shell
-unless the setting names one, without a terminal, and as a process group that is killed on timeout.
-Only a command that ran and failed counts as a failure. A command that could not start or finish
-says nothing about the work. This is reported, and nothing is restored.
+The check is a command. It runs in the workspace with the agent's environment, without a terminal,
+and without a shell unless the setting names one. Its process group is killed on timeout. Only a
+command that ran and failed counts as a failure. A command that could not start or finish says
+nothing about the work. This is reported, and nothing is restored.
 """
 
 from __future__ import annotations

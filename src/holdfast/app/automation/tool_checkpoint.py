@@ -87,7 +87,7 @@ def intent_after_tool(opened: OpenWorkspace, event: AgentEvent) -> SnapshotInten
 
 
 def command_risk(opened: OpenWorkspace, event: AgentEvent) -> Assessment | None:
-    """What a shell command may destroy; None for other tools."""
+    """The risk of a shell command; None for other tools."""
     if event.tool_kind is not ToolKind.SHELL:
         return None
     from holdfast.domain.shell.risk import assess

@@ -34,7 +34,7 @@ takes long to check."""
 
 
 class Role(IntEnum):
-    """What an object is for. The same bytes may occur once per role."""
+    """The purpose of an object. The same bytes may occur once per role."""
 
     BLOB = 1
     PIECES = 2

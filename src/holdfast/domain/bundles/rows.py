@@ -208,7 +208,7 @@ def bundled_number(value: Any, *, signed: bool = False) -> int:
 
 def _flag(value: Any) -> bool:
     if type(value) is not bool:
-        raise ValueError("expected yes or no")
+        raise ValueError("expected true or false")
     return value
 
 

@@ -95,8 +95,8 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class ComponentStep:
-    """What happens to one component. `blocked` lists the reasons if it cannot be restored.
-    `choices` are the parts that can be restored one by one, as key and line."""
+    """The restore of one component. `blocked` lists the reasons if it cannot be restored. `choices`
+    are the parts that can be restored one by one, as key and line."""
 
     name: str
     mode: str

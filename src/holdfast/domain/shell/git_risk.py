@@ -1,4 +1,4 @@
-"""What a git command may destroy: uncommitted work, unreferenced commits, remote branches."""
+"""Risks of git commands: lost uncommitted work, unreferenced commits, remote branches."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What inline code in another language, on the command line or in its input, may destroy. The code
-is not parsed, only searched for calls that delete or write files."""
+"""Risks of inline code in another language, on the command line or in its input. The code is not
+parsed, only searched for calls that delete or write files."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def notable(reason: str, shown: str = "") -> Finding:
 
 
 def findings_of(words: Sequence[str], *, many: bool) -> Iterator[Finding]:
-    """What one command may do. `many`: it runs on every name in a list."""
+    """The findings about one command. `many`: it runs on every name in a list."""
     name, arguments = program(words[0]), words[1:]
     rule = _RULES.get(name)
     if rule is not None:

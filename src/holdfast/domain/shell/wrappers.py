@@ -127,8 +127,7 @@ _SYSTEM = re.compile(r"system\(\s*\\?\"((?:[^\"\\]|\\.)*?)\\?\"")
 
 
 class Called(NamedTuple):
-    """What a command runs: text for a shell, or a command as words. `place` says where, if not
-    here."""
+    """A command run by another: text for a shell, or words. `place` says where, if not here."""
 
     text: str = ""
     words: tuple[str, ...] = ()
@@ -227,7 +226,7 @@ def _directories(words: Sequence[str]) -> Iterator[str]:
 
 
 def called(words: Sequence[str], fed: str) -> Iterator[Called]:
-    """What an unwrapped command runs besides itself; `fed` is its input."""
+    """The commands that an unwrapped command runs besides itself; `fed` is its input."""
     found = 0
     for one in _called(words, fed):
         if one.text or one.words:

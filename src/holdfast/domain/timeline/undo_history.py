@@ -84,7 +84,7 @@ class Undone:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What an undo reverts: everything from `before` to the present. `after` is the state that
+    """One undo: it reverts everything from `before` to the present. `after` is the state that
     followed `before`, None if nothing was saved since. `uncertain`: checkpoints in between were
     deleted, so there may have been several steps."""
 
@@ -109,9 +109,9 @@ class EarlierNeeded(Exception):
 
 
 def first_certain(moments: Sequence[Moment], compare: Compare) -> int | None:
-    """The index of the first moment from which a walk gives the same result as over the whole log;
-    None if there is none. Its content differs from the moment before it, and it is a restore, or an
-    ordinary save after a save, so that the state before it is known."""
+    """The index of the first moment from which a walk gives the same result as over the whole log,
+    or None. Its content differs from the moment before it. It is a restore, or an ordinary save
+    after a save, so that the state before it is known."""
     for place in range(1, len(moments)):
         before, one = moments[place - 1], moments[place]
         if before.made.tree == one.made.tree:
@@ -168,8 +168,7 @@ class UndoHistory:
 
     @property
     def redoable(self) -> list[Undone]:
-        """What can be redone, the next one last. The safety checkpoint of a redo does not end
-        it."""
+        """The steps to redo, the next one last. The safety checkpoint of a redo does not end it."""
         return self.future or self._future_before_safety
 
     def states_from(self, state: State) -> list[State]:

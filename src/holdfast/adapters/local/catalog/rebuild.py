@@ -63,7 +63,7 @@ _UNKNOWN_SESSION = SessionId("recovered")
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """What the new catalog lost."""
+    """Data that the new catalog lost."""
 
     lost_checkpoints: tuple[CheckpointId, ...]
     lost_operations: int

@@ -141,7 +141,7 @@ class SqliteCatalog:
             self.on_commit(NotedChanges(transaction.changes))
 
     def newest(self) -> tuple[NotedOperation | None, NotedChanges]:
-        """What would be noted now."""
+        """The notes for the current state."""
         query = "SELECT sequence, checksum FROM operations ORDER BY sequence DESC LIMIT 1"
         found = self._rows(query)
         operation = NotedOperation(*found[0]) if found else None

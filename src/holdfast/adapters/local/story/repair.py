@@ -107,7 +107,7 @@ _LOCK_TIMEOUT_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class StoryFindings:
-    """What is wrong with a story, what is left of it, and how many messages are certainly lost."""
+    """The problem of a story, its readable rows, and how many messages are certainly lost."""
 
     problem: str
     saved: Salvaged
