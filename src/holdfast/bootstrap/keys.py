@@ -116,8 +116,8 @@ def chosen_secret(
     chosen: Callable[[Path], Secret] | None,
 ) -> tuple[Callable[[Path], Secret] | None, tuple[str, ...]]:
     """The secret for a new store, and messages about it: the chosen one, or an available key if the
-    lost store was encrypted. `KeyNeeded` without a key. For a clone, only its marker says that the
-    store was encrypted, so it gets a store without encryption."""
+    lost store was encrypted. `KeyNeeded` without a key, except for a clone: only its marker says
+    that the store was encrypted, so it is protected without encryption."""
     lost = identity.lost_encrypted(directory)
     if chosen is not None or lost is None:
         return chosen, ()

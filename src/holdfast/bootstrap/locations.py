@@ -97,7 +97,7 @@ def why_no_project(directory: Path) -> str | None:
     return None if found is None else found.problem
 
 
-class _NoProject:
+class _Refusal:
     """Why a directory is refused, with a hint for a person and one for an agent's user."""
 
     def __init__(
@@ -109,23 +109,23 @@ class _NoProject:
         self.problem, self.hint, self.for_agent = problem, hint, for_agent
 
 
-def refusal_reason(directory: Path, store_home: Path) -> _NoProject | None:
+def refusal_reason(directory: Path, store_home: Path) -> _Refusal | None:
     user_home = Path(os.path.realpath(Path.home()))
     if directory == Path(directory.anchor):
-        return _NoProject("is the whole file system, not a project")
+        return _Refusal("is the whole file system, not a project")
     if directory == user_home:
-        return _NoProject("is your home directory, not a project")
+        return _Refusal("is your home directory, not a project")
     if str(directory) in _TEMPORARY_DIRECTORIES:
-        return _NoProject("is the directory for temporary files, not a project")
+        return _Refusal("is the directory for temporary files, not a project")
     if directory in user_home.parents and str(directory) not in _SYSTEM_DIRECTORIES:
-        return _NoProject(f"contains your home directory ({user_home})")
+        return _Refusal(f"contains your home directory ({user_home})")
     if str(directory) in _SYSTEM_DIRECTORIES:
-        return _NoProject("is a system directory, not a project")
+        return _Refusal("is a system directory, not a project")
     below = [t for t in _SYSTEM_TREES if str(directory) == t or str(directory).startswith(t + "/")]
     if below and not str(directory).startswith(_MEMORY_DISK + "/"):
-        return _NoProject("is part of the system, not a project")
+        return _Refusal("is part of the system, not a project")
     if directory in store_home.parents:
-        return _NoProject(
+        return _Refusal(
             f"contains the store itself ({store_home})",
             "set HOLDFAST_HOME to a directory outside it, or add --force",
             "set HOLDFAST_HOME to a directory outside it",

@@ -38,27 +38,27 @@ def serve() -> None:
     gc.disable()  # no reference cycles here, and the process is short-lived
     fs = LocalFilesystem()
 
-    def say(frame: bytes) -> None:
+    def send(frame: bytes) -> None:
         write_all(fs, OUTPUT, frame)
 
-    def hand_on(record: Record) -> None:
-        say(record_frame(record))
+    def send_record(record: Record) -> None:
+        send(record_frame(record))
 
-    def tell(path: bytes, state: bytes) -> None:
-        say(directory_frame(path, state))
+    def send_directory(path: bytes, state: bytes) -> None:
+        send(directory_frame(path, state))
 
     settings, workspace, own_data, named = opened_job(job)
     kept = ExemptPaths(fs, os.fsencode(workspace), named)
     policy = CapturePolicy(settings, workspace, own_data=own_data).with_exceptions(kept)
-    stream = RecordStream(hand_on)
+    stream = RecordStream(send_record)
     started_ns = job["started_ns"]
     capture = FileCapture(fs, stream, started_ns)
-    walker = BackwardWalker(fs, capture, policy, started_ns, tell, met.is_set)
+    walker = BackwardWalker(fs, capture, policy, started_ns, send_directory, met.is_set)
     with contextlib.suppress(WalksMet):
         # Reopened, because an inherited handle shares its position in the directory listing.
         walker.walk(fs.open(b".", DIRECTORY_FLAGS, dir_fd=job["root_fd"]), None, None)
     stream.commit()
-    say(end_frame())
+    send(end_frame())
 
 
 def _listen(met: threading.Event) -> None:

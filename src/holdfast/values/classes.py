@@ -26,12 +26,12 @@ from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, NoReturn
 
 _ABSENT: Any = object()
-_OF_EVERY_CLASS = frozenset(("__module__", "__orig_bases__"))
-_NOT_TAKEN_OVER = ("__dict__", "__weakref__")
+_STANDARD_ATTRIBUTES = frozenset(("__module__", "__orig_bases__"))
+_NOT_COPIED = ("__dict__", "__weakref__")
 _INSTANCES_BEFORE_COMPILING = 16
 """Compiling `__init__` takes as long as going through the fields of fifty instances, and most
 classes have fewer than five in a command."""
-_MADE_HERE = frozenset(("__init__", "__eq__", "__hash__", "__setattr__", "__delattr__"))
+_GENERATED = frozenset(("__init__", "__eq__", "__hash__", "__setattr__", "__delattr__"))
 
 
 class _Field:
@@ -72,7 +72,7 @@ def _dataclass(
             methods |= {"__setattr__": _refuse_to_assign, "__delattr__": _refuse_to_delete}
         if frozen and slots:
             methods |= {"__getstate__": _get_state, "__setstate__": _set_state}
-        return _made_again(cls, fields, methods, slots=slots)
+        return _recreated(cls, fields, methods, slots=slots)
 
     return made
 
@@ -80,7 +80,7 @@ def _dataclass(
 def _fields_of(cls: type[Any]) -> tuple[_Field, ...]:
     if any(hasattr(base, "__dataclass_fields__") for base in cls.__bases__):
         raise TypeError(f"{cls.__qualname__} inherits fields")
-    if own := (_MADE_HERE | {"__post_init__"}) & cls.__dict__.keys():
+    if own := (_GENERATED | {"__post_init__"}) & cls.__dict__.keys():
         raise TypeError(f"{cls.__qualname__} has methods of its own: {', '.join(sorted(own))}")
     found = []
     for name, kind in cls.__annotations__.items():
@@ -97,13 +97,13 @@ def _fields_of(cls: type[Any]) -> tuple[_Field, ...]:
     return tuple(found)
 
 
-def _made_again(
+def _recreated(
     cls: type[Any], fields: tuple[_Field, ...], methods: dict[str, Any], *, slots: bool
 ) -> type[Any]:
     """Recreate the class with methods and slots, because slots cannot be added to an existing
     class."""
     names = tuple(one.name for one in fields)
-    own = {name: v for name, v in cls.__dict__.items() if name not in _NOT_TAKEN_OVER}
+    own = {name: v for name, v in cls.__dict__.items() if name not in _NOT_COPIED}
     for name in names:
         own.pop(name, None)
     space = methods | own
@@ -311,7 +311,7 @@ class _TupleMaker(type):
         if bases[1:]:  # `Generic[T]`, which needs its subclass to be created normally
             return type(name, (made, *bases[1:]), body | {"__slots__": ()})
         for attribute, value in body.items():
-            if attribute not in _OF_EVERY_CLASS:
+            if attribute not in _STANDARD_ATTRIBUTES:
                 setattr(made, attribute, value)
         return made
 

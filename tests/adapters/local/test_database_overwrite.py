@@ -246,7 +246,7 @@ def test_a_failure_after_the_transaction_is_distinguished_from_one_before_it(
     def fail(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "no space left")
 
-    monkeypatch.setattr(database_exact, "_put_beside", fail)
+    monkeypatch.setattr(database_exact, "_place_companions", fail)
     with pytest.raises(PerhapsWritten, match="no space left"):
         write(tmp_path / "live", tmp_path / "wanted", tmp_path / "area", job)
     assert state_of(tmp_path / "live/app.db") == 2

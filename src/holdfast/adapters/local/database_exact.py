@@ -123,7 +123,7 @@ def make_exact(job: DatabaseJob, dir_fd: int, area: int, folded: int, size: int)
         lease = _Lease(live)
         if not _is_settled(job, dir_fd, live, folded, size) or not lease.lasts():
             return False
-        _put_beside(job, dir_fd, area)
+        _place_companions(job, dir_fd, area)
         if not _write_differences(live, job.slots[b""], area, lease):
             return False
         found = digest_of_handle(live)
@@ -182,7 +182,7 @@ def _is_settled(job: DatabaseJob, dir_fd: int, live: int, folded: int, size: int
     return same_content(live, folded, size)
 
 
-def _put_beside(job: DatabaseJob, dir_fd: int, area: int) -> None:
+def _place_companions(job: DatabaseJob, dir_fd: int, area: int) -> None:
     for suffix in (LOG, JOURNAL, SHARED_MEMORY):
         name = job.name + suffix
         if suffix in job.slots:

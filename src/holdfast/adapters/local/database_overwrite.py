@@ -205,14 +205,14 @@ def _write_into_live(
 ) -> bool:
     """Returns whether something was moved aside."""
     with (
-        _opened_up(job.name, dir_fd) as live,
+        _made_writable(job.name, dir_fd) as live,
         closing(_connected(job, dir_fd)) as connection,
     ):
         _agree_on_pages(connection, source)
         with connection.backup("main", source, "main") as backup:
             backup.step(1)  # from now on, no other program writes
             require_same(os.path.join(path_of(dir_fd), job.name), job.name, dir_fd)
-            if not _is_the_one(live, job.name, dir_fd):
+            if not _is_same_file(live, job.name, dir_fd):
                 raise OSError(errno.EBUSY, "another file has replaced the database")
             aside = _put_aside(job, live, dir_fd, area, folded, size)
             while not backup.done:
@@ -223,7 +223,7 @@ def _write_into_live(
     return aside
 
 
-def _is_the_one(live: int, name: bytes, dir_fd: int) -> bool:
+def _is_same_file(live: int, name: bytes, dir_fd: int) -> bool:
     """SQLite opens by path, so its own handle must belong to the file of that name."""
     wanted = os.fstat(live)
     if not os.path.samestat(wanted, os.stat(name, dir_fd=dir_fd, follow_symlinks=False)):
@@ -236,7 +236,7 @@ def _is_the_one(live: int, name: bytes, dir_fd: int) -> bool:
 
 
 @contextmanager
-def _opened_up(name: bytes, dir_fd: int) -> Iterator[int]:
+def _made_writable(name: bytes, dir_fd: int) -> Iterator[int]:
     """Another handle of the live file, closed after SQLite's own, because closing any handle drops
     the locks. A file that its mode protects from its owner is made accessible meanwhile."""
     mode = stat.S_IMODE(os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode)

@@ -162,7 +162,7 @@ serve()
 
 _INPUT, _OUTPUT = 0, 1
 _PIECE_BYTES = 1 << 16
-_SIGN_OF_LIFE_S = 1.0
+_HEARTBEAT_S = 1.0
 _LONGEST_SILENCE = 60
 
 
@@ -197,7 +197,7 @@ def _read_answer(output: IO[bytes]) -> bytes:
     ready = select.poll()
     ready.register(output, select.POLLIN)
     while silent < _LONGEST_SILENCE:
-        if not ready.poll(_SIGN_OF_LIFE_S * 1000):
+        if not ready.poll(_HEARTBEAT_S * 1000):
             silent += 1
             continue
         piece = os.read(output.fileno(), _PIECE_BYTES)
@@ -208,14 +208,14 @@ def _read_answer(output: IO[bytes]) -> bytes:
     raise PerhapsWritten(errno.ETIMEDOUT, why)
 
 
-def _end_with_starter() -> None:
+def _exit_with_parent() -> None:
     os.read(_INPUT, 1)
     os._exit(1)
 
 
-def _show_life() -> None:
+def _send_heartbeats() -> None:
     pause = threading.Event()
-    while not pause.wait(_SIGN_OF_LIFE_S):
+    while not pause.wait(_HEARTBEAT_S):
         os.write(_OUTPUT, b" ")
 
 
@@ -240,7 +240,7 @@ def serve() -> None:
 
     with open(_INPUT, "rb", closefd=False) as requests:
         dir_fd, area, job = pickle.load(requests)
-    for duty in (_end_with_starter, _show_life):
+    for duty in (_exit_with_parent, _send_heartbeats):
         threading.Thread(target=duty, daemon=True).start()
     answer: Written | OSError
     try:

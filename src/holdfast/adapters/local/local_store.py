@@ -137,7 +137,7 @@ class LocalStore(StorePlace):
     def make_ready(self) -> None:
         """Readers need no lock, unless the store is new, of an older format, or was interrupted."""
         if not self.catalog.is_migrated():
-            self._sync_way_to_store()
+            self._sync_directories()
             with self.hold():
                 return
         if self.objects.is_behind():
@@ -145,11 +145,11 @@ class LocalStore(StorePlace):
                 with self.hold():
                     return
             except StoreReadOnly:
-                self._catch_up_elsewhere()
+                self._use_scratch_index()
             except (StoreSuspect, StoreUnwritable):
                 return  # a store that cannot be written now can still be read
 
-    def _catch_up_elsewhere(self) -> None:
+    def _use_scratch_index(self) -> None:
         from holdfast.adapters.local.objects.maintenance import ScratchIndex  # hardly ever needed
 
         with contextlib.suppress(StoreReadOnly, Busy):  # then it is read as far as indexed
@@ -158,7 +158,7 @@ class LocalStore(StorePlace):
             self.objects.close()
             self.objects = self._scratch_index.objects
 
-    def _sync_way_to_store(self) -> None:
+    def _sync_directories(self) -> None:
         """Before the first row, because the process that created these directories may have been
         killed before syncing them."""
         home = self._layout.home

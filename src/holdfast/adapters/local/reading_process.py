@@ -50,7 +50,7 @@ serve()
 STOP = b"s"
 INPUT, OUTPUT = 0, 1
 _PIPE_BYTES = 1 << 20
-_SIGN_OF_LIFE_S = 1.0
+_POLL_S = 1.0
 _LONGEST_SILENCE = 60
 
 _FRAME = struct.Struct("<cII")
@@ -186,7 +186,7 @@ class ReadingProcess:
         ready = select.poll()
         ready.register(self._output(), select.POLLIN)
         while not self._at_end and silent < _LONGEST_SILENCE:
-            if ready.poll(_SIGN_OF_LIFE_S * 1000):
+            if ready.poll(_POLL_S * 1000):
                 silent = 0
                 self.receive()
             else:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NAME = "hook-events"
 _MOST = 64
-_HOLDS_NS = 10 * 1_000_000_000
+_VALID_NS = 10 * 1_000_000_000
 _TYPED_AGAIN_NS = 2 * 1_000_000_000
 
 
@@ -42,7 +42,7 @@ class EventDedupe:
     def earlier_checkpoint(self, event: AgentEvent) -> str | None:
         """The checkpoint that the same event caused a moment ago; empty if it caused none."""
         note = self._notes["events"].get(_key(event) or "")
-        if note is None or not 0 <= self._now_ns - note[1] < _HOLDS_NS:
+        if note is None or not 0 <= self._now_ns - note[1] < _VALID_NS:
             return None
         return str(note[0])
 

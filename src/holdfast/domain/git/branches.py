@@ -17,7 +17,7 @@ from holdfast.values.classes import NamedTuple
 
 DEFAULT_MIRROR = "holdfast-checkpoints"
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|\Z)|\.(?:/|\Z)")
-_TAKEN = "heads remotes stash bisect rewritten worktree notes replace holdfast".split()
+_RESERVED = "heads remotes stash bisect rewritten worktree notes replace holdfast".split()
 _LONGEST = 200
 _MOST_MAIN = 20
 
@@ -42,7 +42,7 @@ def mirror_branch(value: object) -> str:
         return ""
     if not isinstance(value, str) or not valid_ref_path(value):
         raise ValueError("expects a branch name, true or false")
-    if value.partition("/")[0] in (*_TAKEN, "tags"):
+    if value.partition("/")[0] in (*_RESERVED, "tags"):
         raise ValueError("this branch name would hide one of git's own names")
     return value
 
@@ -54,7 +54,7 @@ def mirror_place(value: object) -> str:
     if not isinstance(value, str) or not valid_ref_path(value):
         raise ValueError("expects a place below refs/, such as tags")
     first = value.partition("/")[0]
-    if first in _TAKEN:
+    if first in _RESERVED:
         raise ValueError(f"refs/{first} is reserved")
     return value
 
@@ -73,7 +73,7 @@ def main_branches(value: object) -> tuple[str, ...]:
 
 _ENTRY = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t\n]*\t?(.*)")
 _MERGED = re.compile(rb"(?:merge|pull)\b|commit \(merge\)")
-_OTHERWISE = re.compile(
+_NOT_MERGED = re.compile(
     rb"(?:commit|reset|rebase|cherry-pick|revert|checkout|branch|am|holdfast|clone)\b"
 )
 _REVERTED = re.compile(rb"reset\b|rebase\b|holdfast\b")
@@ -129,7 +129,7 @@ def merged_since(moves: Sequence[Move], known: str, tip: str) -> str | Unclear |
     for move in since:
         if _MERGED.match(move.why):
             return _words(move.why)
-    known_reasons = all(_OTHERWISE.match(move.why) for move in since)
+    known_reasons = all(_NOT_MERGED.match(move.why) for move in since)
     return None if known_reasons else Unclear.UNCLEAR
 
 

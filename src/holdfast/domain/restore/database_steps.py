@@ -58,7 +58,7 @@ def with_whole_databases(
         if _can_be_written(*found, is_database) and _has_only_its_own_beside(base, found[0], states)
     }
     made = _steps(plan, touched, marked, shared_memories, states)
-    return replace(plan, steps=tuple(_together(in_running_order(made), touched)))
+    return replace(plan, steps=tuple(_grouped(in_running_order(made), touched)))
 
 
 def _is_rewritten(step: Step, *, certain: bool) -> bool:
@@ -90,7 +90,7 @@ def _has_only_its_own_beside(base: bytes, old: Entry | None, states: States) -> 
     return own and states(base + SHARED_MEMORY) == (None, None)
 
 
-def _together(steps: Collection[Step], touched: Collection[bytes]) -> Iterator[Step]:
+def _grouped(steps: Collection[Step], touched: Collection[bytes]) -> Iterator[Step]:
     """Group the files of each replaced database, before everything else. A lock held by another
     program is the likeliest failure, and then nothing has to be rolled back."""
     replaced = {s.path: s for s in steps if s.path in touched and s.type is StepType.RESTORE}
@@ -126,7 +126,7 @@ def _steps(
             rewritten.add(step.path)
             yield replace(step, database=step.path in marked)
         elif database_of(step.path) in touched and step.type is StepType.RESTORE:
-            yield from _exchanged(step.path, step.before, step.after)
+            yield from _delete_and_create(step.path, step.before, step.after)
         else:
             yield step
     present = {step.path for step in plan.steps}
@@ -136,18 +136,18 @@ def _steps(
         if base in marked and old is not None:
             for path in (base + LOG, base + JOURNAL):
                 if path not in present:
-                    yield from _exchanged(path, *states(path))
+                    yield from _delete_and_create(path, *states(path))
         if base + SHARED_MEMORY in shared_memories:
-            yield Step(StepType.DELETE, base + SHARED_MEMORY, _nothing(base), None)
+            yield Step(StepType.DELETE, base + SHARED_MEMORY, _shared_memory_entry(base), None)
 
 
-def _exchanged(path: bytes, old: Entry | None, new: Entry | None) -> Iterator[Step]:
+def _delete_and_create(path: bytes, old: Entry | None, new: Entry | None) -> Iterator[Step]:
     if old is not None:
         yield Step(StepType.DELETE, path, old, None)
     if new is not None:
         yield Step(StepType.CREATE, path, None, new)
 
 
-def _nothing(base: bytes) -> FileEntry:
+def _shared_memory_entry(base: bytes) -> FileEntry:
     """Shared memory is not content: nothing is lost with it."""
     return FileEntry(basename(base) + SHARED_MEMORY, 0o600, 0, 0, digest_of(b""))

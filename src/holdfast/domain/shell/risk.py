@@ -186,7 +186,7 @@ class _Walk:
         self._parse = parse
         self._disk = disk
         self._variables = Variables()
-        self._hands_names_over = self._deletes_names = False
+        self._pipes_names = self._deletes_names = False
         self.findings: list[Finding] = []
         self.commands: list[ShellCommand] = []
         self.paths: dict[str, None] = {}
@@ -202,7 +202,7 @@ class _Walk:
         from holdfast.domain.shell.risk_rules import script_findings
 
         self.findings += script_findings(script)
-        self._hands_names_over = self._hands_names_over or _hands_names_over(script)
+        self._pipes_names = self._pipes_names or _pipes_names(script)
         self._deletes_names = self._deletes_names or _deletes_names(script)
         for command in script.commands:
             self._place.enter(command.scope)
@@ -271,7 +271,7 @@ class _Walk:
             self._list_path(path)
         for path in changed_paths(words, self._is_directory):
             self._name(path)
-        if program(words[0]) == "find" and self._hands_names_over:
+        if program(words[0]) == "find" and self._pipes_names:
             for path in searched(words):
                 self._name(path)
         for path in changed_trees(words, runs_elsewhere=runs_elsewhere):
@@ -279,20 +279,20 @@ class _Walk:
             if not self._is_inside(place):
                 self._name(place)
         for path, is_written in named_in_code(words, fed):
-            self._hand_over(path)
+            self._add_argument(path)
             if is_written:
                 self._name(path)
         self._empty(words, written, fed)
         for word in words[1:_MOST_MENTIONED]:
             self._mention(word)
-        if self._hands_names_over or not only_reads(words):
-            for path in (*argument_paths(words), *(fed.split() if self._hands_names_over else ())):
-                self._hand_over(path)
+        if self._pipes_names or not only_reads(words):
+            for path in (*argument_paths(words), *(fed.split() if self._pipes_names else ())):
+                self._add_argument(path)
 
     def _empty(self, words: tuple[str, ...], written: tuple[str, ...], fed: str) -> None:
         from holdfast.domain.shell.emptied_trees import TOP_OF_REPOSITORY, emptied_trees
 
-        handed_on = self._hands_names_over and self._deletes_names
+        handed_on = self._pipes_names and self._deletes_names
         for tree in emptied_trees(words, written, fed, handed_on=handed_on):
             if len(self.emptied) >= _MOST_OUTSIDE:
                 return
@@ -369,7 +369,7 @@ class _Walk:
         if len(self.paths) < _MOST_PATHS:
             self.paths.setdefault(path)
 
-    def _hand_over(self, path: str) -> None:
+    def _add_argument(self, path: str) -> None:
         """Record a file that a program may change because it is an argument."""
         if not path or "\n" in path or SUBSTITUTION in path:
             return
@@ -396,7 +396,7 @@ class _Walk:
         return place == self._workspace or place.startswith(self._workspace.rstrip("/") + "/")
 
 
-def _hands_names_over(script: ShellScript) -> bool:
+def _pipes_names(script: ShellScript) -> bool:
     """Whether one command's output becomes another's arguments."""
     return any(
         program(word) in _READS_NAMES or SUBSTITUTION in word

@@ -115,7 +115,7 @@ EACH = "{}"
 """The placeholder for each line of a list."""
 
 SHELLS = frozenset("sh bash zsh dash ksh fish ash mksh pwsh powershell".split())
-_TAKING_TEXT = {"su": "-c", "runuser": "-c", "script": "-c", "flock": "-c", "npx": "-c"}
+_TEXT_OPTIONS = {"su": "-c", "runuser": "-c", "script": "-c", "flock": "-c", "npx": "-c"}
 _COMMAND_OPTION = re.compile(r"-\w*c\w*|-Command|--command")
 _TERMINALS = frozenset(("tmux", "screen"))
 _REMOTE_CALLERS = frozenset(
@@ -147,7 +147,7 @@ def unwrap(words: Sequence[str]) -> tuple[tuple[str, ...], bool]:
             rest = rest[1:]
             continue
         name = program(rest[0])
-        behind = _behind(name, rest)
+        behind = _wrapped_command(name, rest)
         if not behind:
             break
         many = many or name in ("xargs", "parallel")
@@ -155,7 +155,7 @@ def unwrap(words: Sequence[str]) -> tuple[tuple[str, ...], bool]:
     return tuple(rest), many
 
 
-def _behind(name: str, words: list[str]) -> list[str]:
+def _wrapped_command(name: str, words: list[str]) -> list[str]:
     """The command after a wrapper; empty if this is not a wrapper, or nothing follows."""
     if name in _RUNNERS:
         position = 1
@@ -165,7 +165,7 @@ def _behind(name: str, words: list[str]) -> list[str]:
             return _without_options(name, words[position + 1 :], 0)
         if name != "pipx":
             return []
-    if name not in _WRAPPERS or (name in _TAKING_TEXT and _TAKING_TEXT[name] in words):
+    if name not in _WRAPPERS or (name in _TEXT_OPTIONS and _TEXT_OPTIONS[name] in words):
         return []
     return _without_options(name, words[1:], _OPERANDS_FIRST.get(name, 0))
 
@@ -250,11 +250,11 @@ def _called(words: Sequence[str], fed: str) -> Iterator[Called]:
         yield Called(fed)
     elif name == "alias":
         yield from (Called(word.partition("=")[2]) for word in arguments)
-    elif name in _TAKING_TEXT and _TAKING_TEXT[name] in arguments[:-1]:
-        yield Called(arguments[arguments.index(_TAKING_TEXT[name]) + 1])
+    elif name in _TEXT_OPTIONS and _TEXT_OPTIONS[name] in arguments[:-1]:
+        yield Called(arguments[arguments.index(_TEXT_OPTIONS[name]) + 1])
     elif name in _TERMINALS:
         yield from (Called(word) for word in arguments if " " in word.strip())
-        yield Called(words=tuple(_behind_letters(arguments)))
+        yield Called(words=tuple(_after_options(arguments)))
     elif name == "find":
         yield from _found(arguments)
     elif name in ("fd", "fdfind"):
@@ -287,7 +287,7 @@ def reads_unseen(words: Sequence[str], fed: str) -> bool:
     return program(words[0]) in SHELLS and plain and not fed and not asked
 
 
-def _behind_letters(arguments: list[str]) -> list[str]:
+def _after_options(arguments: list[str]) -> list[str]:
     position = 0
     while position < len(arguments) and arguments[position].startswith("-"):
         position += 2 if arguments[position] in ("-S", "-t", "-L", "-f", "-c", "-s") else 1

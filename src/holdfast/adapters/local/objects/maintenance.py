@@ -300,7 +300,7 @@ def _held(records: RecordFormat, encoded: bytes, wanted: list[Digest]) -> list[D
 def _erase_all_but(store: LocalObjectStore, needed: AbstractSet[Digest]) -> int:
     store.index.start_generation()
     size_before = _size(store)
-    _store_on_their_own(store, needed)
+    _store_without_base(store, needed)
     by_pack = _by_pack(one for one in store.index.locations() if one[0] in needed)
     for number in store.packs.numbers():
         kept = by_pack[number]
@@ -325,7 +325,7 @@ def _record_at(store: LocalObjectStore, place: Location) -> Record:
     return store.packs.records.decode(store.packs.read(place.pack, place.offset, place.length))
 
 
-def _store_on_their_own(store: LocalObjectStore, needed: AbstractSet[Digest]) -> None:
+def _store_without_base(store: LocalObjectStore, needed: AbstractSet[Digest]) -> None:
     """Store needed records with an unneeded base again without one, in separate packs."""
     appenders: list[PackAppender] = []
     moved: list[tuple[Digest, Location]] = []

@@ -148,7 +148,7 @@ class StoryRepairer:
         if problem is None:
             return None
         saved = self._salvage()
-        return StoryFindings(problem, saved, sum(1 for _ in _lost_places(saved)))
+        return StoryFindings(problem, saved, sum(1 for _ in _placeholders(saved)))
 
     def mend(self, found: StoryFindings, occasion: str) -> None:
         new = rebuilt_beside(self._path)
@@ -207,13 +207,13 @@ def _write(path: Path, saved: Salvaged, changes: int, cipher: Cipher | None) -> 
                 for key in sorted(rows):
                     if table != "facts" or rows[key][0] != OF_THE_STORY:
                         db.execute(insert, rows[key])
-            for row in _lost_places(saved):
+            for row in _placeholders(saved):
                 db.execute(INSERT["messages"].replace("INSERT", "INSERT OR IGNORE", 1), row)
             set_fact(db, SessionId(OF_THE_STORY), CHANGES, str(changes))
     os.chmod(path, FILE_MODE)
 
 
-def _lost_places(saved: Salvaged) -> Iterator[tuple[Any, ...]]:
+def _placeholders(saved: Salvaged) -> Iterator[tuple[Any, ...]]:
     """Placeholder rows for messages of which only the position is known."""
     taken: dict[str, set[int]] = {}
     for row in saved["messages"].values():
