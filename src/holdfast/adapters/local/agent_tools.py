@@ -16,8 +16,8 @@ waited for without success is renamed, and not waited for again.
     L TIME CHECKPOINT                                       the state matched this checkpoint
 
 A checkpoint that would change nothing is not made, so only this file records every call. Sessions,
-and the files that an edit names, are stored as digests, so that nothing can be read from them, even
-in an encrypted store or after a purge.
+and the files that an edit names, are stored as digests. So nothing can be read from them, even in
+an encrypted store or after a purge.
 
 Hints: not synced, and the older half is dropped when the file has grown. Without it, two agents
 that worked at the same time are not noticed, and `undo` may name an earlier call as the cause. Its
