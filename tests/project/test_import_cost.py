@@ -123,7 +123,8 @@ NOT_FOR_A_STATUS = frozenset(
     f"holdfast.{name}"
     for name in "domain.diff.hunks domain.tool_calls engine.components.restore engine.edits.guard "
     "engine.restore.conflicts engine.restore.journal engine.restore.plan engine.restore.preview "
-    "interfaces.agent_setup.install_plan interfaces.agent_setup.json_text".split()
+    "domain.repair_plan interfaces.agent_setup.install_plan "
+    "interfaces.agent_setup.json_text".split()
 )
 
 

@@ -21,7 +21,6 @@ from holdfast.bootstrap.stores import nearest_workspace, store_of
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Skipped, SkipReason
 from holdfast.domain.errors import HoldfastError, NotFound
-from holdfast.domain.repair_plan import Gravity, Symptom
 from holdfast.domain.settings.schema import Settings, make_settings
 from holdfast.domain.wording import count_words
 from holdfast.engine.vault import Vault
@@ -30,7 +29,7 @@ from holdfast.values.classes import NamedTuple, dataclass, replace
 if TYPE_CHECKING:
     from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
     from holdfast.adapters.local.story.repair import StoryFindings
-    from holdfast.domain.repair_plan import RepairPlan, StoryLosses
+    from holdfast.domain.repair_plan import RepairPlan, StoryLosses, Symptom
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +123,7 @@ def examine_surroundings(directory: Path) -> list[Symptom]:
         examine,
     )
     from holdfast.bootstrap.workspace_choice import project_top
+    from holdfast.domain.repair_plan import Gravity
     from holdfast.engine.repair.check import journal_problem
 
     home, now_ns = holdfast_home(os.environ), SystemClock().now_ns()
@@ -247,6 +247,8 @@ def _ignored_now(workspace: Path) -> list[Gap]:
 
 
 def _protection(gaps: Iterable[Gap]) -> list[Symptom]:
+    from holdfast.domain.repair_plan import Gravity, Symptom
+
     found = [
         Symptom(
             "protection",
