@@ -1,6 +1,6 @@
 """Cleanup: delete expired checkpoints, then collect unreferenced objects.
 
-    decide → delete rows (one transaction) → mark everything reachable from rows and the journal
+    decide → delete rows (one transaction) → mark everything reachable from the rows
     → the object store keeps only that
 
 Guarantee: nothing reachable from a remaining checkpoint is collected (I5). Rows are deleted before
