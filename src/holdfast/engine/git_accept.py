@@ -71,7 +71,7 @@ def prepare(
         co_authors=co_authors,
         prompts=() if has_own_reasons(chosen.checkpoints) else _prompts(vault, chosen),
     )
-    warnings = _not_part(vault, chosen) if range_text is None and not unborn else ()
+    warnings = _omitted_work(vault, chosen) if range_text is None and not unborn else ()
     return Acceptance(chosen, _work(vault, chosen), text, warnings)
 
 
@@ -130,13 +130,13 @@ def _base(vault: Vault, end: Checkpoint) -> Checkpoint | None:
     locked_in = {
         operation.checkpoint for operation in vault.catalog.operations(end.session_id, kinds=kinds)
     }
-    for checkpoint in _line(vault, end):
+    for checkpoint in _ancestry(vault, end):
         if checkpoint.id in locked_in and checkpoint.tree != end.tree:
             return checkpoint
     return vault.catalog.first_checkpoint(end.session_id)
 
 
-def _not_part(vault: Vault, chosen: AcceptRange) -> tuple[str, ...]:
+def _omitted_work(vault: Vault, chosen: AcceptRange) -> tuple[str, ...]:
     """A warning about earlier approved work that no commit contains; it needs its own range."""
     start, session_id = chosen.start, chosen.end.session_id
     first = vault.catalog.first_checkpoint(session_id)
@@ -164,7 +164,7 @@ def _prompts(vault: Vault, chosen: AcceptRange) -> list[str]:
     return [message.content for message in said if message.role is Role.USER]
 
 
-def _line(vault: Vault, start: Checkpoint) -> Iterator[Checkpoint]:
+def _ancestry(vault: Vault, start: Checkpoint) -> Iterator[Checkpoint]:
     """A checkpoint and its ancestors, newest first."""
     at: Checkpoint | None = start
     while at is not None:
@@ -175,9 +175,9 @@ def _line(vault: Vault, start: Checkpoint) -> Iterator[Checkpoint]:
 def _between(vault: Vault, start: Checkpoint | None, end: Checkpoint) -> tuple[Checkpoint, ...]:
     known: set[CheckpointId] = set()
     if start is not None:
-        known = {checkpoint.id for checkpoint in _line(vault, start)}
+        known = {checkpoint.id for checkpoint in _ancestry(vault, start)}
     found = []
-    for checkpoint in _line(vault, end):
+    for checkpoint in _ancestry(vault, end):
         if checkpoint.id in known:
             break
         found.append(checkpoint)
@@ -225,7 +225,7 @@ def _rules(vault: Vault, end: Checkpoint, paths: Iterable[bytes]) -> Iterator[Pa
 def _accepted(vault: Vault, end: Checkpoint) -> list[str]:
     """Commits made from ancestors of this checkpoint."""
     made = vault.catalog.operations(end.session_id, kinds=(OperationKind.ACCEPT,))
-    line = {checkpoint.id for checkpoint in _line(vault, end)} if made else set()
+    line = {checkpoint.id for checkpoint in _ancestry(vault, end)} if made else set()
     return [operation.note for operation in made if operation.note and operation.checkpoint in line]
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MOST_PARSED_BYTES = 8_192
 # Unclosed openings and control characters make the parser's time quadratic.
-_NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _MOST_OPENINGS = 400
 _OPENINGS = re.compile(r"<<|[({\[`]")
 _SIMPLE = re.compile(r"[\w\s./,:=@%+*?~!-]*(?:(?:&&|\|\||[;|])[\w\s./,:=@%+*?~!-]*)*\Z")
@@ -45,7 +45,7 @@ def parse(text: str) -> ShellScript:
     if _SIMPLE.match(text[:MOST_PARSED_BYTES]) and len(text) <= MOST_PARSED_BYTES:
         return read_script(text)
     source = text.encode("utf-8", "replace")
-    costly = len(source) > MOST_PARSED_BYTES or _NO_TEXT.search(text) is not None
+    costly = len(source) > MOST_PARSED_BYTES or _CONTROL_CHARACTERS.search(text) is not None
     costly = costly or len(_OPENINGS.findall(text)) > _MOST_OPENINGS
     language = None if costly else _language()
     if language is None:

@@ -70,7 +70,7 @@ def _no_packs() -> PackMaintenance:
     raise Refused("this store has no packs")
 
 
-def _nowhere_else(needed_bytes: int) -> None:
+def _free_no_other_store(needed_bytes: int) -> None:
     """For a store that cannot free space in other stores."""
 
 
@@ -99,7 +99,7 @@ class Vault:
     open_repository: Callable[[], WorkRepository] = _no_repository
     open_packs: Callable[[], PackMaintenance] = _no_packs
     second_reader: SecondReader | None = None
-    make_room_elsewhere: Callable[[int], None] = _nowhere_else
+    make_room_elsewhere: Callable[[int], None] = _free_no_other_store
 
     @property
     def story(self) -> Story:

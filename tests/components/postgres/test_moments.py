@@ -223,7 +223,7 @@ def test_other_connections_are_reported(database: Database) -> None:
     with database.server.connected(database.name) as other:
         other("SELECT 1")
         preview = database.run.plan(then, database.run.captured())
-    assert any("1 connection of psql will have to wait" in text for text in preview.warnings)
+    assert any("1 connection of psql will be blocked" in text for text in preview.warnings)
 
 
 @pytest.mark.requirement("DB-2")

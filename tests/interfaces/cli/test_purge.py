@@ -269,7 +269,7 @@ def test_a_purged_file_that_was_quoted_is_named_with_the_command(
     planned = cli.json("purge", "secret.txt", "--dry-run")
     answer = cli("purge", "secret.txt", "--yes")
     assert (
-        "still there, what was said: quoted in 2 messages, 1 annotation, 1 checkpoint" in answer.err
+        "still there, recorded text: quoted in 2 messages, 1 annotation, 1 checkpoint" in answer.err
     )
     assert "holdfast purge --text TEXT" in answer.err
     assert PLAIN not in answer.err

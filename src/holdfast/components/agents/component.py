@@ -88,7 +88,9 @@ class AgentsComponent:
         from holdfast.components.agents.capture import capture
 
         patterns = self._patterns(request.workspace)
-        return capture(request, sink, self._roots(request.workspace), patterns, self._said())
+        return capture(
+            request, sink, self._roots(request.workspace), patterns, self._given_states()
+        )
 
     def describe(self, state: ComponentState) -> Sequence[str]:
         facts = state.facts
@@ -143,7 +145,7 @@ class AgentsComponent:
         from holdfast.components.agents.states import encode_given
 
         found = list(self._files_restore(request).differences())
-        if encode_given(self._said()) != encode_given(_target_given(request)):
+        if encode_given(self._given_states()) != encode_given(_target_given(request)):
             found.append("the agent state differs from the checkpoint")
         return found
 
@@ -189,7 +191,7 @@ class AgentsComponent:
         from holdfast.components.agents.states import GIVEN, encode_given
         from holdfast.domain.trees.objects import digest_of
 
-        target, said = _target_given(request), self._said()
+        target, said = _target_given(request), self._given_states()
         if encode_given(target) == encode_given(said):
             return
         known = None if request.present is None else request.present.content(GIVEN)
@@ -200,7 +202,7 @@ class AgentsComponent:
         self._given.replace(target)
 
     def _given_actions(self, request: RestoreOf) -> list[str]:
-        target, said = _target_given(request), self._said()
+        target, said = _target_given(request), self._given_states()
         places = sorted(
             {
                 (session, agent)
@@ -215,7 +217,7 @@ class AgentsComponent:
             if target.get(session, {}).get(agent) != said.get(session, {}).get(agent)
         ]
 
-    def _said(self) -> Given:
+    def _given_states(self) -> Given:
         try:
             return self._given.load()
         except StoreDamaged as error:

@@ -248,7 +248,7 @@ class RepositoryCapture:
         sink: ContentSink,
         syncing: BackgroundCall[None] | None,
     ) -> Captured:
-        certain = self._certain(found.head.commit, taken)
+        certain = self._existing_commits(found.head.commit, taken)
         taken.tags_are_known = self._known_group("tags", _key(taken.references.tags)) is not None
         if self._request.checkpoint is not None and not taken.tags_are_known:
             try:
@@ -396,7 +396,7 @@ class RepositoryCapture:
             if keeping_alive.result().get("ref") == to_text(self._own_ref()):
                 keeping.drop(self._git, [self._own_ref()])
 
-    def _certain(self, head: str | None, taken: _Snapshot) -> set[str]:
+    def _existing_commits(self, head: str | None, taken: _Snapshot) -> set[str]:
         """Commits known to exist: the one that the index was just compared with, and those that the
         previous checkpoint still keeps alive. Empty if git had problems."""
         if taken.problems:

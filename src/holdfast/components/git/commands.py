@@ -38,7 +38,7 @@ _IDENTITY = tuple(
     f"GIT_{role}_{part}" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")
 )
 
-_WAYS_OUT = (
+_FIXES = (
     (
         "dubious ownership",
         "git does not trust this directory: git config --global --add safe.directory {top}",
@@ -75,8 +75,8 @@ NO_REFLOG = ("core.logAllRefUpdates=false",)
 class GitFailed(ComponentProblem):
     """A failed command: git's message, and what to do about it."""
 
-    def __init__(self, message: str, way_out: str | None = None) -> None:
-        super().__init__(message if way_out is None else f"{message}; {way_out}")
+    def __init__(self, message: str, fix: str | None = None) -> None:
+        super().__init__(message if fix is None else f"{message}; {fix}")
 
 
 class Git:
@@ -155,9 +155,9 @@ class Git:
         chosen = next((x for x in lines if x.startswith(("fatal:", "error:"))), "")
         line = "".join(c for c in (chosen or "it failed") if c.isprintable())[:300]
         top, index = os.fsdecode(self.repository.top), os.fsdecode(self.repository.own(b"index"))
-        for sign, way_out in _WAYS_OUT:
+        for sign, fix in _FIXES:
             if sign in said:
-                return GitFailed(line, way_out.format(top=top, index=index))
+                return GitFailed(line, fix.format(top=top, index=index))
         return GitFailed(f"git {_shown(arguments)}: {line}")
 
 

@@ -129,14 +129,16 @@ def keep(
         oid = objects[-1].oid
     objects = [*dict.fromkeys((*groups, *objects))]
     # Git has just shown that it trusts this repository, and that HEAD's commit exists.
-    if head is None or head not in known or not _refer(git.repository, ref, oid, objects):
+    if head is None or head not in known or not _write_reference(git.repository, ref, oid, objects):
         add_objects(git.repository, objects)
         line = b"create %b\0%b\0" % (ref, oid.encode())
         git.run("update-ref", "--stdin", "-z", given=line, config=NO_REFLOG)
     return oid
 
 
-def _refer(repository: Repository, ref: bytes, oid: str, objects: Sequence[NewObject]) -> bool:
+def _write_reference(
+    repository: Repository, ref: bytes, oid: str, objects: Sequence[NewObject]
+) -> bool:
     """Create the reference and its objects without git; returns whether that worked. If not, git
     does it, and reports any problem."""
     with contextlib.ExitStack() as locked:

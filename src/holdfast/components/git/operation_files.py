@@ -120,13 +120,13 @@ def decode_files(data: bytes) -> Files:
     files: Files = {}
     for text, mode, content in json.loads(data):
         path = from_text(text)
-        if not _is_ours(path) or type(mode) is not int or mode & ~0o777:
+        if not _is_operation_file(path) or type(mode) is not int or mode & ~0o777:
             raise ValueError(f"{text!r:.80} is not a file of a git operation")
         files[path] = (mode, content.encode("latin-1"))
     return files
 
 
-def _is_ours(path: bytes) -> bool:
+def _is_operation_file(path: bytes) -> bool:
     if path in FILES:
         return True
     inside = any(path.startswith(directory + b"/") for directory in DIRECTORIES)

@@ -178,11 +178,11 @@ class GitWork:
             require_file_references(repository)
             if not afresh:
                 return mirror.catch_up()
-            return self._afresh(mirror, repository, place, history.owner)
+            return self._rebuild_mirror(mirror, repository, place, history.owner)
         except (GitFailed, OtherReferences, HoldfastError, OSError, ValueError) as error:
             return MirrorOutcome(0, False, (str(error),))
 
-    def _afresh(
+    def _rebuild_mirror(
         self, mirror: Mirror, repository: Repository, place: MirrorPlace, owner: str
     ) -> MirrorOutcome:
         from holdfast.components.git.commands import Git

@@ -203,13 +203,13 @@ def failure(address: Address, doing: str, said: bytes) -> PostgresFailed:
     text = address.redacted(said.decode("utf-8", "replace"))
     found = list(_SAID.finditer(text))
     state, words = (found[0][1], found[0][2]) if found else (None, _last_line(text))
-    way_out = _BY_STATE.get(state or "")
-    if way_out is None and state is None:
-        way_out = next((way for sign, way in _BY_WORDS if sign in text), None)
+    fix = _BY_STATE.get(state or "")
+    if fix is None and state is None:
+        fix = next((hint for sign, hint in _BY_WORDS if sign in text), None)
     line = "".join(c for c in words.strip() if c.isprintable())[:_LONGEST_SAID]
     message = f"{address.shown}: {doing}: {line or 'it failed'}"
-    if way_out is not None:
-        message += f"; {way_out.format(source=address.source)}"
+    if fix is not None:
+        message += f"; {fix.format(source=address.source)}"
     return PostgresFailed(message, state)
 
 

@@ -206,7 +206,7 @@ def capture_database(
             )
         parts = Parts(identity.key)
         position = log_position(talk)  # before the snapshot, so that the snapshot covers it
-        tables, snapshot = _hold_still(talk, connector.lock_wait_ms)
+        tables, snapshot = _lock_and_snapshot(talk, connector.lock_wait_ms)
         request.progress.advance(f"dumping the schema of {identity.database}", 0, None)
         schema = connector.schema(identity, snapshot)
         if request.checkpoint is None:
@@ -226,7 +226,7 @@ def capture_database(
         return CapturedDatabase(identity.key, facts, position)
 
 
-def _hold_still(talk: PsqlConnection, lock_wait_ms: int) -> tuple[tuple[Table, ...], str]:
+def _lock_and_snapshot(talk: PsqlConnection, lock_wait_ms: int) -> tuple[tuple[Table, ...], str]:
     """Lock the tables, then take the snapshot: no table can lose its rows in between."""
     talk.execute("connecting", f"SET lock_timeout = {lock_wait_ms}")
     tables = list_tables(talk)

@@ -243,7 +243,7 @@ def preview(connector: Connector, kept: KeptDatabase, request: RestoreOf) -> Com
         shown.append(f"{kept.database}: and {count_words(len(actions) - len(shown), 'more table')}")
     warnings = [
         f"{kept.database}: {count:,} connection{'s' if count > 1 else ''} of {printable(name)} "
-        "will have to wait, and then find other rows"
+        "will be blocked during the restore, and then see other rows"
         for name, count in others
     ]
     if kept.large_objects or (now is not None and now.large_objects):

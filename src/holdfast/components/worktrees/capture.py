@@ -171,7 +171,7 @@ class WorktreesCapture:
                 }
                 | ({} if worktree.is_there else {"is_there": False})
             )
-        facts: dict[str, Any] = {"worktrees": rows} | self._about_to_be_made(linked, target)
+        facts: dict[str, Any] = {"worktrees": rows} | self._planned_creations(linked, target)
         return Captured(facts, tuple(self._problems), self._keep())
 
     def _is_index_replaced(self, target: WorktreesState, worktree: Linked) -> bool:
@@ -234,7 +234,7 @@ class WorktreesCapture:
         except ComponentProblem:
             return None  # the restore itself will report it
 
-    def _about_to_be_made(
+    def _planned_creations(
         self, linked: list[Linked], target: WorktreesState | None
     ) -> dict[str, Any]:
         """For undo: missing worktrees, directories and branches that a restore will create."""

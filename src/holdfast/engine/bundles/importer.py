@@ -175,7 +175,7 @@ def _record(vault: Vault, plan: ImportPlan) -> None:
         for session in plan.new_sessions:
             transaction.add_session(session)
             for one in plan.rounds[session.id]:
-                transaction.add_operation(_ending(session.id, one, now_ns))
+                transaction.add_operation(_round_end(session.id, one, now_ns))
         for row in plan.rows:
             transaction.add_checkpoint(row)
             transaction.add_operation(
@@ -185,7 +185,7 @@ def _record(vault: Vault, plan: ImportPlan) -> None:
             transaction.set_current_session(plan.latest_session)
 
 
-def _ending(session_id: SessionId, ended: Round, now_ns: int) -> NewOperation:
+def _round_end(session_id: SessionId, ended: Round, now_ns: int) -> NewOperation:
     """The log entry for a round that ended before its session was imported."""
     at_ns = now_ns if ended.ended_at_ns is None else ended.ended_at_ns
     if ended.status is RoundStatus.MERGED:

@@ -174,7 +174,7 @@ def _own_notice(vault: Vault, operation: Operation, marks: Marks) -> str:
         # The note addresses the person who made these edits.
         undone = undone.replace("your edits", "their own edits", 1)
         done = f"A person undid {undone}: the workspace is as it was before"
-    parts = [done + _to(target or record) + "."]
+    parts = [done + _target_words(target or record) + "."]
     if operation.note and not undone:
         parts.append(f"Why: {operation.note}.")
     parts += [_files(vault, operation, record), _missing(vault, record), _git(vault, target)]
@@ -236,7 +236,7 @@ def _notice(parts: list[str]) -> str:
     return " ".join(part for part in parts if part).encode("utf-8", "backslashreplace").decode()
 
 
-def _to(target: Checkpoint | None) -> str:
+def _target_words(target: Checkpoint | None) -> str:
     if target is None:
         return ""
     name = f" {target.name!r}" if target.name else ""

@@ -83,7 +83,7 @@ class _Batch:
         self.cursors = cursors
         self.is_last = True
         sources = [self._operations(), *self._of_story(), self._statuses(), self._settings()]
-        ordered = (_in_their_order(number, found) for number, found in enumerate(sources))
+        ordered = (_with_rising_times(number, found) for number, found in enumerate(sources))
         self.events = [event for *_, event in heapq.merge(*ordered)]
 
     def is_empty(self) -> bool:
@@ -165,7 +165,7 @@ class _Batch:
         self.is_last = self.is_last and len(found) < _AT_ONCE
 
 
-def _in_their_order(
+def _with_rising_times(
     source: int, found: Sequence[NewEvent]
 ) -> Iterator[tuple[int, int, int, NewEvent]]:
     """With times that never go back, even if the clock was set meanwhile."""

@@ -76,7 +76,7 @@ def timeline(
     restores = vault.catalog.operations(session_id, kinds=RESTORING_KINDS)
     notes = story(lambda story: story.annotations(session_id))
     done = story(lambda story: story.activities(session_id))
-    young = partial(_is_young, -_FOREVER_NS if since_ns is None else since_ns)
+    young = partial(_is_recent, -_FOREVER_NS if since_ns is None else since_ns)
     sources = Sources(
         takewhile(young, _outlines(vault, session_id, cursor.checkpoint, limit)),
         [
@@ -126,7 +126,7 @@ def _with_message_checkpoints(
     )
 
 
-def _is_young(since_ns: int, happened: Happened) -> bool:
+def _is_recent(since_ns: int, happened: Happened) -> bool:
     return moment_of(happened) >= since_ns
 
 

@@ -129,7 +129,7 @@ def with_holders(vault: Vault, plan: PurgePlan) -> PurgePlan:
     quoted = quoted_in(vault, plan.story_parts, plan.paths)
     if quoted:
         words = f"quoted in {count_in_words(quoted)}"
-        found = (Holder("what was said", words, "holdfast purge --text TEXT"), *found)
+        found = (Holder("recorded text", words, "holdfast purge --text TEXT"), *found)
     return replace(plan, holders=found)
 
 

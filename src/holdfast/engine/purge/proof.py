@@ -68,7 +68,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class Sample:
     """Bytes to search for, and the meaning of a match."""
 
     needle: bytes
@@ -76,32 +76,32 @@ class Sought:
     content: Digest | None = None
 
 
-def sought_for(
+def samples_for(
     vault: Vault, contents: Iterable[Digest], removed: Sequence[Checkpoint]
-) -> list[Sought]:
+) -> list[Sample]:
     """Samples of content and messages, taken while everything can still be read."""
-    found: list[Sought] = []
+    found: list[Sample] = []
     packs = vault.open_packs()
     for digest in _even_choice(sorted(contents), _SAMPLED_OBJECTS):
         data = vault.objects.read(digest)
         # A remaining version of a file resembles the removed one, which is not a trace.
         content = None if removed else digest
-        found += [Sought(s, "some of its bytes", content) for s in _samples(data)]
+        found += [Sample(s, "some of its bytes", content) for s in _samples(data)]
         stored = packs.stored_form(digest)
         if stored != data:
-            found += [Sought(s, "some of its stored bytes") for s in _samples(stored)[:1]]
+            found += [Sample(s, "some of its stored bytes") for s in _samples(stored)[:1]]
     for text in _texts(vault, removed):
-        found += [Sought(sample, "a mention of it") for sample in _samples(text)]
+        found += [Sample(sample, "a mention of it") for sample in _samples(text)]
     return found
 
 
-def search(vault: Vault, samples: Sequence[Sought], gone: AbstractSet[Digest]) -> PurgeProof:
+def search(vault: Vault, samples: Sequence[Sample], gone: AbstractSet[Digest]) -> PurgeProof:
     """Called with the store's lock held, after the removal."""
     files = list(vault.files.files())
     size = sum(map(_size_of, files)) or 1
     most = max(_FEWEST_DIGESTS, min(_MOST_DIGESTS, _SEARCH_WORK_BYTES // size))
     digests = _even_choice(sorted(gone), most)
-    sought = [Sought(form, "a digest") for d in digests for form in (d, d.hex().encode())]
+    sought = [Sample(form, "a digest") for d in digests for form in (d, d.hex().encode())]
     known = gone - vault.objects.missing(gone)
     traces = dict.fromkeys(Trace("objects", f"object {digest.hex()}") for digest in sorted(known))
     elsewhere: set[Digest] = set()

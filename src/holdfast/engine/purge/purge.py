@@ -33,7 +33,7 @@ from holdfast.engine.purge.plan import (
     plan_purge,
     with_holders,
 )
-from holdfast.engine.purge.proof import Sought, is_in_file_names, paths_holding, search, sought_for
+from holdfast.engine.purge.proof import Sample, is_in_file_names, paths_holding, samples_for, search
 from holdfast.engine.purge.story_texts import count_in_story, replace_in_story
 from holdfast.engine.retention.cleanup import reachable
 from holdfast.engine.stored_objects import store_chained
@@ -56,7 +56,7 @@ def purge(vault: Vault, request: PurgeRequest) -> PurgeOutcome:
         still = still_in_workspace(vault, request.paths)
         return replace(finished, paths=request.paths, still_in_workspace=still)
     plan.require_allowed()
-    samples = sought_for(vault, plan.gone_contents, plan.removed)
+    samples = samples_for(vault, plan.gone_contents, plan.removed)
     _store(vault, plan)
     vault.files.write_purge_note(_encode_note(plan.gone, plan.paths))
     _record(vault, plan)
@@ -89,7 +89,7 @@ def purge_text(vault: Vault, replacement: TextReplacement) -> PurgeOutcome:
     vault.files.write_purge_note(_encode_note(()))
     said = replace_in_story(vault, replacement)
     freed_bytes = _erase(vault, ())
-    samples = [Sought(needle, "the text") for needle in replacement.needles]
+    samples = [Sample(needle, "the text") for needle in replacement.needles]
     proof = search(vault, samples, frozenset())
     paths, components = paths_holding(vault, set(replacement.needles))
     named = is_in_file_names(vault, replacement.needles)

@@ -65,7 +65,7 @@ class TemporaryRoot:
         self._removal = weakref.finalize(
             self, _remove, self._fs, self._handles, place_fd, name, self._fd, os.getpid()
         )
-        _handle_endings(self)
+        _install_signal_handlers(self)
 
     def _make(self, place_fd: int) -> tuple[bytes, int]:
         """A directory and a locked handle on it. Retries if a sweep removed it before the lock."""
@@ -147,29 +147,29 @@ class TemporaryRoot:
         self._removal()
         _live.discard(self)
         if not _live:
-            _leave_endings()
+            _remove_signal_handlers()
 
 
 _live: weakref.WeakSet[TemporaryRoot] = weakref.WeakSet()
 
 
-def _handle_endings(root: TemporaryRoot) -> None:
+def _install_signal_handlers(root: TemporaryRoot) -> None:
     """One signal handler for all roots of the process, unless the program has its own."""
     _live.add(root)
     if threading.current_thread() is threading.main_thread():
         for ending in _ENDINGS:
             if signal.getsignal(ending) is signal.SIG_DFL:
-                signal.signal(ending, _end)
+                signal.signal(ending, _handle_signal)
 
 
-def _leave_endings() -> None:
+def _remove_signal_handlers() -> None:
     if threading.current_thread() is threading.main_thread():
         for ending in _ENDINGS:
-            if signal.getsignal(ending) is _end:
+            if signal.getsignal(ending) is _handle_signal:
                 signal.signal(ending, signal.SIG_DFL)
 
 
-def _end(number: int, frame: FrameType | None) -> None:
+def _handle_signal(number: int, frame: FrameType | None) -> None:
     """Remove everything, then end as if there were no handler."""
     for root in list(_live):
         with contextlib.suppress(OSError):

@@ -107,16 +107,16 @@ def carry_out(
             )
         except BaseException as error:
             if vault.catalog.operation_with_token(token) is not None:
-                note_truth(error, RESTORE_DONE)
+                note_state(error, RESTORE_DONE)
                 raise  # recorded: the next command removes the leftovers
             try:
                 _roll_back(vault, journal, safety, executor, staging, restoring)
             except KeyboardInterrupt as again:
-                note_truth(again, ROLLED_BACK_LATER)
+                note_state(again, ROLLED_BACK_LATER)
                 raise
             if not recovering:  # otherwise, the journal's restore still has to be repaired
                 vault.journal.remove()
-            note_truth(error, ROLLED_BACK)
+            note_state(error, ROLLED_BACK)
             raise _failure(error) from error
         _tidy(vault, staging, unlocked, plan)
     return _outcome(request, plan, executor, restoring, (record.id, final_safety), unsaved, wrong)
@@ -130,7 +130,7 @@ def _tidy(vault: Vault, staging: Staging, unlocked: Unlocked | None, plan: Resto
         staging.remove()
         vault.journal.remove()
     except KeyboardInterrupt as error:
-        note_truth(error, RESTORE_DONE)
+        note_state(error, RESTORE_DONE)
         raise
 
 
@@ -230,14 +230,14 @@ def _roll_back(
     """Undo all changes. If even that fails, the journal says that recovery must roll back: a
     restore that was reported as failed is never finished later."""
     executor.free_handles()
-    turned = _turn_back(vault, journal)
+    turned = _mark_for_rollback(vault, journal)
     restoring.revert()
     try:
         executor.undo_all()
         rescue(vault, journal, safety)
     except OSError as error:
         if not turned:
-            _turn_back(vault, journal)
+            _mark_for_rollback(vault, journal)
         raise RestoreFailed(
             f"the restore failed, and rolling it back failed too: {os_error_words(error)}. "
             f"Nothing is lost: the previous state is saved as {short(safety.id)}, and the next "
@@ -247,10 +247,10 @@ def _roll_back(
     staging.remove()
 
 
-def _turn_back(vault: Vault, journal: Journal) -> bool:
+def _mark_for_rollback(vault: Vault, journal: Journal) -> bool:
     """Record in the journal that the restore is to be rolled back; returns whether that worked."""
     try:
-        vault.journal.write(encode_journal(journal.turned_back()))
+        vault.journal.write(encode_journal(journal.marked_for_rollback()))
     except OSError:
         return False
     return True
@@ -290,7 +290,7 @@ def _failure(error: BaseException) -> BaseException:
     return error
 
 
-def note_truth(error: BaseException, truth: str) -> None:
+def note_state(error: BaseException, truth: str) -> None:
     """Attach the restore's state to a Ctrl-C, for the report."""
     if isinstance(error, KeyboardInterrupt) and not getattr(error, "__notes__", ()):
         error.add_note(truth)

@@ -73,12 +73,12 @@ def _unsaved(
             link = SymlinkEntry(item.slot, target, storable_ns(status.st_mtime_ns))
             if not is_saved(item, link):
                 links.append((item.path, link))
-        elif stat.S_ISREG(status.st_mode) and not _is_no_content(vault, item):
+        elif stat.S_ISREG(status.st_mode) and not _is_live_shared_memory(vault, item):
             with _readable(vault, item.area, item.slot, status):
                 digest = digest_of_file(vault.fs, item.area, item.slot)
             if not is_saved(item, digest):
                 found.append(item)
-    return _each_at_its_own_path((*links, *_capture(vault, found)))
+    return _at_distinct_paths((*links, *_capture(vault, found)))
 
 
 def open_staging(vault: Vault, handles: DirectoryHandles, directory: bytes) -> int:
@@ -143,7 +143,7 @@ def _slot_number(slot: bytes) -> tuple[int | None, bool]:
     return (int(number), True) if slot.startswith(ASIDE) and number.isdigit() else (None, False)
 
 
-def _is_no_content(vault: Vault, item: Displaced) -> bool:
+def _is_live_shared_memory(vault: Vault, item: Displaced) -> bool:
     """The shared memory of programs that have a database open changes all the time, so losing it
     does no harm."""
     if not item.path.endswith(SHARED_MEMORY):
@@ -155,7 +155,7 @@ def _is_no_content(vault: Vault, item: Displaced) -> bool:
         vault.fs.close(fd)
 
 
-def _each_at_its_own_path(
+def _at_distinct_paths(
     found: Iterable[tuple[bytes, FileEntry | SymlinkEntry | None]],
 ) -> Unsaved:
     """One path may have been several things in turn, even a directory. A tree holds only one of

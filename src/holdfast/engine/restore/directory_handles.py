@@ -26,7 +26,7 @@ _TOO_MANY = (errno.EMFILE, errno.ENFILE)
 
 
 @contextmanager
-def passing_over(*numbers: int) -> Iterator[None]:
+def ignoring(*numbers: int) -> Iterator[None]:
     """Ignore errors with one of these numbers."""
     try:
         yield
@@ -108,7 +108,7 @@ class DirectoryHandles:
         if mode & OWNER_ALL != OWNER_ALL:
             # Another user's directory may be writable through its group; the change itself will
             # tell.
-            with passing_over(errno.EPERM), self._noted(path, mode):
+            with ignoring(errno.EPERM), self._noted(path, mode):
                 self._fs.fchmod(fd, mode | OWNER_ALL)
         return fd
 

@@ -34,7 +34,7 @@ from holdfast.engine.restore.directory_handles import (
     NO_DIRECTORY,
     OWNER_ALL,
     give_to,
-    passing_over,
+    ignoring,
 )
 from holdfast.engine.restore.slot_moves import Displaced, RestoreSite, SlotMoves, StepFailed
 from holdfast.engine.restore.staging import RUNS_AS_ANOTHER, sync_file
@@ -229,7 +229,7 @@ class Executor:
     def _remove_made(self, path: bytes) -> None:
         """For undo. A directory that was filled or removed meanwhile is left alone."""
         self._handles.forget(path)
-        with passing_over(errno.ENOENT, *_NOT_EMPTY):
+        with ignoring(errno.ENOENT, *_NOT_EMPTY):
             self._fs.rmdir(basename(path), dir_fd=self._handles.open(parent(path)))
 
     def _rmdir(self, number: int, step: Step, dir_fd: int, name: bytes) -> None:
@@ -323,10 +323,10 @@ class Executor:
     def make_durable(self) -> None:
         """Sync the changes outside staging: names and modes."""
         for path in self.done.directories:
-            with passing_over(*NO_DIRECTORY):  # removed by a later step
+            with ignoring(*NO_DIRECTORY):  # removed by a later step
                 self._fs.fsync(self._handles.open(path))
         for path in self.done.changed_modes:
-            with passing_over(*NO_DIRECTORY):  # removed meanwhile
+            with ignoring(*NO_DIRECTORY):  # removed meanwhile
                 self._sync_file(path)
 
     def _sync_file(self, path: bytes) -> None:
@@ -342,7 +342,7 @@ class Executor:
         touched = self.done.directories | self._late_modes.keys()
         for path in sorted(touched, key=lambda p: p.count(b"/")):
             # If it cannot be changed, the rollback of its entries fails and reports it.
-            with passing_over(*NO_DIRECTORY, errno.EPERM, errno.EACCES):
+            with ignoring(*NO_DIRECTORY, errno.EPERM, errno.EACCES):
                 self._handles.open_for_change(path)
         while self.done.undo:
             self.done.undo.pop()()

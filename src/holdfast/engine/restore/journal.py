@@ -60,7 +60,7 @@ class Journal:
     saved_since: Digest | None = None
     moved_on: bool = False
 
-    def turned_back(self) -> Journal:
+    def marked_for_rollback(self) -> Journal:
         return replace(self, backwards=True)
 
 

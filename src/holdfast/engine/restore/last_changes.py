@@ -130,12 +130,12 @@ def _made(
     session = vault.catalog.session(first.session_id)
     if running or session is None or session.agent is None:
         return LastChange(path, Author.PERSON, at_ns=at_ns)
-    if _tells_of_work(first):
+    if _is_agent_work(first):
         return LastChange(path, Author.AGENT, session.id, session.agent, at_ns)
     return None if running is None else LastChange(path, Author.PERSON, at_ns=at_ns)
 
 
-def _tells_of_work(checkpoint: Checkpoint) -> bool:
+def _is_agent_work(checkpoint: Checkpoint) -> bool:
     """Whether it results from an agent's work. Agents without hooks have no call log."""
     after = checkpoint.kind is Kind.TOOL and checkpoint.intent.reasoning.startswith(AFTER_CALL)
     return after or checkpoint.kind is Kind.MANUAL

@@ -159,7 +159,7 @@ def _finish(vault: Vault, scanner: Scanner, journal: Journal) -> RecoveredRestor
             # Use that attempt's journal, if it wrote one: it has its own slots.
             data = vault.journal.read()
             journal = journal if data is None else decode_journal(data)
-            journal, safety = _clear_staging(vault, journal.turned_back())
+            journal, safety = _clear_staging(vault, journal.marked_for_rollback())
             vault.journal.write(encode_journal(journal))
     return _restore_again(vault, scanner, journal, safety, safety)
 
@@ -202,7 +202,7 @@ def _restore_again(
     # Without databases, which are checked again when they are written.
     databases = {plan.steps[number].path for number in groups_of(plan.steps)}
     reached = (request.goal.tree, *(request.rolls_back or ()))
-    later = _later_work(vault, safety, reached, saved.scan, but=databases)
+    later = _files_written_since(vault, safety, reached, saved.scan, but=databases)
     if later:
         safety = add_safety_row(vault, safety, amended_tree(vault, safety.tree, later))
     present = None
@@ -244,7 +244,7 @@ def _components(journal: Journal) -> tuple[tuple[str, str], ...]:
     return tuple((name, EXACT) for name, _ in journal.components)
 
 
-def _later_work(
+def _files_written_since(
     vault: Vault,
     safety: Checkpoint,
     reached: tuple[Digest, ...],

@@ -35,7 +35,7 @@ from holdfast.engine.components.restore import (
 )
 from holdfast.engine.conversation.conversation import follow_restore
 from holdfast.engine.history.history import MOVING_KINDS
-from holdfast.engine.restore.carry_out import carry_out, note_truth
+from holdfast.engine.restore.carry_out import carry_out, note_state
 from holdfast.engine.restore.conflicts import amended_tree
 from holdfast.engine.restore.database_files import no_transaction
 from holdfast.engine.restore.plan import make_plan
@@ -144,7 +144,7 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
         return _with_drift(vault, request, outcome)
     except BaseException as error:
         unlocked.put_back()
-        note_truth(error, NOTHING_CHANGED if outcome is None else RESTORE_DONE)
+        note_state(error, NOTHING_CHANGED if outcome is None else RESTORE_DONE)
         raise
 
 

@@ -28,7 +28,7 @@ from holdfast.domain.paths import (
 )
 from holdfast.domain.restore.plan import RestorePlan
 from holdfast.domain.trees.entries import MODE_MASK, SETID_BITS
-from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles, passing_over
+from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles, ignoring
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.vault import Vault
 
@@ -134,17 +134,17 @@ def _set_modes(
     fs, wanted = vault.fs, dict(modes)
     with vault.open_root() as root_fd, DirectoryHandles(fs, root_fd) as handles:
         for path in modes:
-            with passing_over(*NO_DIRECTORY, *_NOT_OURS):
-                _open_the_way(vault, handles, parent(path), wanted)
+            with ignoring(*NO_DIRECTORY, *_NOT_OURS):
+                _make_accessible(vault, handles, parent(path), wanted)
         for path in sorted(wanted, key=lambda p: -p.count(b"/")):
-            with passing_over(*NO_DIRECTORY, *_NOT_OURS):
+            with ignoring(*NO_DIRECTORY, *_NOT_OURS):
                 dir_fd, name = handles.open(parent(path)), basename(path)
                 now = fs.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode
                 if applies(path, wanted[path], now):
                     fs.set_mode(name, wanted[path], dir_fd=dir_fd)
 
 
-def _open_the_way(
+def _make_accessible(
     vault: Vault, handles: DirectoryHandles, directory: bytes, noted: dict[bytes, int]
 ) -> None:
     """Make `directory` accessible; adds changed modes to `noted`, to be restored later."""
@@ -154,7 +154,7 @@ def _open_the_way(
     except PermissionError:
         if not directory:
             raise
-        _open_the_way(vault, handles, parent(directory), noted)
+        _make_accessible(vault, handles, parent(directory), noted)
         above, name = handles.open(parent(directory)), basename(directory)
         mode = fs.stat(name, dir_fd=above, follow_symlinks=False).st_mode & MODE_MASK
         noted[directory] = mode

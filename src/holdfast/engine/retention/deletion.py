@@ -92,19 +92,19 @@ def delete_session(vault: Vault, session: Session) -> DeletedSession:
             transaction.remove_checkpoint(row.id)
         transaction.set_session_title(session.id, None)
         transaction.set_session_status(session.id, SessionStatus.ACTIVE)
-    _choose_another(vault, session.id)
+    _select_other_session(vault, session.id)
     warnings = release_components(vault)
     checkpoints = sum(not row.kind.is_record for row in rows)
     try:
         _forget(vault, session.id)
-        remarks = (*_erase_words(vault), *warnings)
+        remarks = (*_erase_traces(vault), *warnings)
         return DeletedSession(session.id, checkpoints, collect(vault), remarks)
     except StoreDamaged as error:
         said = f"no space was freed: {error.message}"
         return DeletedSession(session.id, checkpoints, 0, (said, *warnings))
 
 
-def _erase_words(vault: Vault) -> list[str]:
+def _erase_traces(vault: Vault) -> list[str]:
     """Erase messages from the databases' logs and free pages; returns warnings."""
     try:
         if vault.has_story():
@@ -122,7 +122,7 @@ _TRACES_STAY = (
 )
 
 
-def _choose_another(vault: Vault, deleted: SessionId) -> None:
+def _select_other_session(vault: Vault, deleted: SessionId) -> None:
     """Commands then use the session that the workspace is at."""
     head = head_checkpoint(vault, None)
     if vault.catalog.current_session() == deleted and head is not None:

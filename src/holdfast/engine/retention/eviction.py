@@ -157,7 +157,7 @@ def _evictable(
 ) -> tuple[list[Checkpoint], list[Checkpoint]]:
     """Automatic checkpoints, then other checkpoints of ended sessions in deletion order."""
     recent, ended = recent_sessions(vault, vault.clock.now_ns()), _ended(vault)
-    by_people, held = _kept_for_people(vault), protection_reasons(vault)
+    by_people, held = _chosen_by_people(vault), protection_reasons(vault)
     newest = max(checkpoints, key=lambda one: one.sequence, default=None)
     automatic: list[Checkpoint] = []
     last: list[Checkpoint] = []
@@ -192,7 +192,7 @@ def _ended(vault: Vault) -> dict[SessionId, int]:
     return found
 
 
-def _kept_for_people(vault: Vault) -> set[CheckpointId]:
+def _chosen_by_people(vault: Vault) -> set[CheckpointId]:
     """Approved and annotated states, and the checkpoints of unfinished edits."""
     kept = {*annotated(vault), *open_edits(vault)}
     for session in vault.catalog.sessions():

@@ -146,7 +146,7 @@ def _bytes(skip: Skipped) -> int:
 def _measure(vault: Vault, scanner: Scanner) -> list[int]:
     """For each file that a save would read now: the most bytes it may add."""
     started_ns = vault.clock.now_ns()
-    known = set() if is_known(vault, scanner) else _saved_last(vault)
+    known = set() if is_known(vault, scanner) else _last_saved_files(vault)
     with vault.open_root() as root_fd:
         capture = MeasuringCapture(vault.fs, started_ns, known)
         policy = capture_policy(vault, scanner.file_filter)
@@ -154,7 +154,7 @@ def _measure(vault: Vault, scanner: Scanner) -> list[int]:
     return capture.sizes
 
 
-def _saved_last(vault: Vault) -> set[tuple[int, int]]:
+def _last_saved_files(vault: Vault) -> set[tuple[int, int]]:
     """Size and time of every file in the newest checkpoint. After a collection, the scan cache is
     empty. Such files are read again, but nearly all turn out to be stored."""
     newest = None

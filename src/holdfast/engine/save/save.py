@@ -94,8 +94,8 @@ def save(
     )
     if (reuse or kind in AUTOMATIC_KINDS) and name is None:
         wanted = None if reuse else kind
-        same = _same_of_late(vault, at_head, saved, components, wanted)
-        if same is not None and _speaks_for(same, kind, intent):
+        same = _recent_equivalent(vault, at_head, saved, components, wanted)
+        if same is not None and _can_replace(same, kind, intent):
             scanner.remember(saved.scan)
             return _outcome(same, saved, components, deduplicated=True)
     if reuse:
@@ -175,7 +175,7 @@ def _outcome(
     )
 
 
-def _same_of_late(
+def _recent_equivalent(
     vault: Vault,
     head: Checkpoint | None,
     saved: SavedTree,
@@ -211,7 +211,7 @@ def was_last_at(vault: Vault, tree: Digest) -> bool:
     return made.kind is not Kind.RESTORE or not made.intent.tool_calls
 
 
-def _speaks_for(same: Checkpoint, kind: Kind, intent: SnapshotIntent) -> bool:
+def _can_replace(same: Checkpoint, kind: Kind, intent: SnapshotIntent) -> bool:
     """Whether an existing checkpoint can replace a new one. Each user message gets a checkpoint
     named after it (SE-3), even if nothing changed; only a repeated message gets none. A call that
     names outside files needs a checkpoint that names them, because undo restores only those. A

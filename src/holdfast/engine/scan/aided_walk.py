@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Skipped
 from holdfast.domain.ids import DIGEST_BYTES, Digest
-from holdfast.engine.scan.databases import Swapped, has_base_name, is_part
+from holdfast.engine.scan.databases import TypeChanged, has_base_name, is_part
 from holdfast.engine.scan.directory_state import (
     DirectoryState,
     KnownChild,
@@ -118,14 +118,14 @@ class BackwardSurvey(Survey):
             self._cannot_settle = True
         return False
 
-    def _take_waiting(self) -> None:
+    def _take_deferred(self) -> None:
         try:
             for directory in reversed(self._below):
                 super()._enter(*directory)
             for waiting in self._own if self.path else ():
                 self.walker.stop_if_met()
                 super()._take_file(*waiting)
-        except Swapped:
+        except TypeChanged:
             self._cannot_settle = True
 
 

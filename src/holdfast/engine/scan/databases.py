@@ -47,7 +47,7 @@ SUMMARY_DIRECTORIES = 100
 """How many directories are searched for the databases in a checkpoint's summary."""
 
 
-class Swapped(Exception):
+class TypeChanged(Exception):
     """A name changed its type between two looks; the directory is surveyed again."""
 
 
@@ -168,7 +168,7 @@ def _read_part(survey: Survey, base: bytes, name: bytes) -> PartRead:
         status = survey.fs.stat(name, dir_fd=survey.fd, follow_symlinks=False)
         if not stat.S_ISREG(status.st_mode):
             if name == base:
-                raise Swapped
+                raise TypeChanged
             survey.files.pop(name, None)
             return PartRead(stable=False, state=None)
         stable = survey.keep_known(name, path, status) or survey.capture(name, status)

@@ -106,7 +106,7 @@ NOTHING: Mapping[bytes, Any] = MappingProxyType({})
 CHILDLESS: Any = NOTHING
 """For `children` of directories without any; replaced, never changed."""
 
-_KEPT_BY_A_COPY = (
+_COPIED_SLOTS = (
     "by_rules",
     "has_git",
     "has_ignore_files",
@@ -171,7 +171,7 @@ class DirectoryState:
     def copy(self) -> DirectoryState:
         """The same directory, without a built tree."""
         twin = DirectoryState(self.key, self.parent_rules, self.rules)
-        for slot in _KEPT_BY_A_COPY:
+        for slot in _COPIED_SLOTS:
             setattr(twin, slot, getattr(self, slot))
         twin.chunks, twin.links = self.chunks, self.links
         twin.symlinks, twin.skipped = self.symlinks, self.skipped

@@ -44,7 +44,7 @@ def leaves_out(fs: Filesystem, policy: CapturePolicy, root_fd: int, directory: b
             names = fs.list_names(opened[-1])
             if policy.kept is not None:
                 policy.kept.enter(path, names, _not_settled)
-            entered = _as_cache(rule_files, policy, opened[-1], path, names, rules)
+            entered = _cache_verdict(rule_files, policy, opened[-1], path, names, rules)
             rules = rule_files.rules_inside(opened[-1], path, names, rules, entered.mode)
             path = join(path, name)
             judged = policy.judge(rules.stack, path, True, rules.mode)
@@ -56,7 +56,7 @@ def leaves_out(fs: Filesystem, policy: CapturePolicy, root_fd: int, directory: b
             if policy.judge_repository(repository_kind(fs, opened[-1]), path) is not None:
                 return True
         names = fs.list_names(opened[-1])
-        judged = _as_cache(rule_files, policy, opened[-1], path, names, rules)
+        judged = _cache_verdict(rule_files, policy, opened[-1], path, names, rules)
         if judged.reason is None and judged.mode is not Mode.NORMAL:
             judged = policy.judge(rules.stack, join(path, _ANY_NAME), False, judged.mode)
         return judged.reason is not None
@@ -123,7 +123,7 @@ class IgnoreRules:
                 return rules
             if self._policy.kept is not None:
                 self._policy.kept.enter(directory, names, _not_settled)
-            judged = _as_cache(self._rule_files, self._policy, fd, directory, names, rules)
+            judged = _cache_verdict(self._rule_files, self._policy, fd, directory, names, rules)
             if judged.reason is not None:
                 return _Decided(judged.detail)
             return self._rule_files.rules_inside(fd, directory, names, rules, judged.mode)
@@ -150,7 +150,7 @@ def _not_settled(ctime_ns: int) -> bool:
     return False
 
 
-def _as_cache(
+def _cache_verdict(
     rule_files: RuleFiles,
     policy: CapturePolicy,
     fd: int,

@@ -65,7 +65,7 @@ def repository_kind(
         if stat.S_ISDIR(status.st_mode):
             whole = _has(fs, fd, GIT_DIRECTORY, b"HEAD") and _has(fs, fd, GIT_DIRECTORY, b"objects")
             return RepositoryKind.CLONE if whole else None
-        leads_to = _leads_to(fs, fd) if stat.S_ISREG(status.st_mode) else None
+        leads_to = _git_file_target(fs, fd) if stat.S_ISREG(status.st_mode) else None
     except OSError:
         return None
     if leads_to is None or not _has(fs, fd, leads_to, b"HEAD"):
@@ -82,7 +82,7 @@ def _has(fs: Filesystem, fd: int, directory: bytes, name: bytes) -> bool:
     return True
 
 
-def _leads_to(fs: Filesystem, fd: int) -> bytes | None:
+def _git_file_target(fs: Filesystem, fd: int) -> bytes | None:
     """The path in a `.git` file; relative to the directory, unless absolute."""
     file_fd = fs.open(GIT_DIRECTORY, FILE_FLAGS, dir_fd=fd)
     try:

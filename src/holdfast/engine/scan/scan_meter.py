@@ -64,7 +64,7 @@ class ScanMeter:
             self._listener.transferred(self.size_bytes)
 
 
-class NothingRead(FileCapture):
+class NoReadCapture(FileCapture):
     """Replaces reading when files are only counted."""
 
     def __init__(self, fs: Filesystem, started_ns: int) -> None:
@@ -105,7 +105,7 @@ class BudgetedCapture(FileCapture):
     ) -> None:
         super().__init__(fs, writer, started_ns, meter)
         self._largest_bytes = largest_bytes
-        self._held = FileCapture(fs, _HeldContent(objects), started_ns)
+        self._held = FileCapture(fs, _StoredOnlyWriter(objects), started_ns)
 
     def capture(
         self, dir_fd: int, name: bytes, size: int, previous: Digest | None
@@ -115,7 +115,7 @@ class BudgetedCapture(FileCapture):
         return self._held.capture(dir_fd, name, size, previous)
 
 
-class _HeldContent(DiscardingWriter):
+class _StoredOnlyWriter(DiscardingWriter):
     """Accepts only objects that the store already has."""
 
     def __init__(self, objects: ObjectStore) -> None:
@@ -127,7 +127,7 @@ class _HeldContent(DiscardingWriter):
         return False
 
 
-class MeasuringCapture(NothingRead):
+class MeasuringCapture(NoReadCapture):
     """Reads nothing. Collects the maximum that each file to be read may add. `known` are sizes and
     times of files whose content is probably stored."""
 

@@ -39,7 +39,7 @@ _MOST_PENDING = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class ScanStart:
     """Where a watched scan began, whether it visited the `whole` workspace, and whether rules alone
     decided which files it captured (`plain`)."""
 
@@ -51,7 +51,7 @@ class Begun:
 @dataclass(slots=True)
 class Scan:
     """A workspace's tree at one time. `previous` is the last remembered scan. `fresh` are the
-    directories built for this scan, and `encoded` are their trees until a store has them. `begun`
+    directories built for this scan, and `encoded` are their trees until a store has them. `start`
     is None without a watch."""
 
     root: DirectoryState
@@ -60,7 +60,7 @@ class Scan:
     previous: DirectoryState | None = None
     encoded: dict[Digest, bytes] = field(default_factory=dict)
     fresh: dict[bytes, DirectoryState] = field(default_factory=dict)
-    begun: Begun | None = None
+    start: ScanStart | None = None
     kept: ExemptPaths | None = None
 
     @property
@@ -138,7 +138,7 @@ class Scanner:
         self._second_reader = second_reader
         self.watch: WorkspaceWatch | None = None
         self.paranoid = False
-        self.restless: set[bytes] = set()
+        self.eventless: set[bytes] = set()
         self.kept: ExemptPaths | None = None
         self._objects = objects
         self._cache = cache
@@ -160,7 +160,7 @@ class Scanner:
             return watched_scan(self, self.watch, root_fd, request)
         return self.whole(root_fd, request)
 
-    def whole(self, root_fd: int, request: ScanRequest, begun: Begun | None = None) -> Scan:
+    def whole(self, root_fd: int, request: ScanRequest, start: ScanStart | None = None) -> Scan:
         """Visit everything."""
         previous = self._root or self._remembered(b"")
         meter = None
@@ -171,11 +171,11 @@ class Scanner:
         if previous is None and not (request.wanted or rationed):
             aided = self._walked_with_aid(root_fd, request, meter)
             if aided is not None:
-                return self.built(aided, request, begun)
+                return self.built(aided, request, start)
         walker = self._walker(request, self._capture(request, meter), self._remembered, meter)
         with self._wanted(root_fd, request) as wanted:
             walked = walker.walk(root_fd, previous, wanted)
-        return self.built(walked, request, begun)
+        return self.built(walked, request, start)
 
     @contextmanager
     def _wanted(self, root_fd: int, request: ScanRequest) -> Iterator[RequiredTree | None]:
@@ -233,10 +233,10 @@ class Scanner:
         self, root_fd: int, policy: CapturePolicy, *, generation: str, started_ns: int
     ) -> list[Skipped]:
         """The paths that a scan would leave out now; reads and keeps nothing."""
-        from holdfast.engine.scan.scan_meter import NothingRead
+        from holdfast.engine.scan.scan_meter import NoReadCapture
 
         self._use_generation(generation)
-        capture = NothingRead(self.fs, started_ns)
+        capture = NoReadCapture(self.fs, started_ns)
         return annotate(self.measure(root_fd, policy, capture, started_ns=started_ns))[1]
 
     def _walker(
@@ -271,7 +271,7 @@ class Scanner:
         finally:
             aid.close()
 
-    def built(self, walked: DirectoryState, request: ScanRequest, begun: Begun | None) -> Scan:
+    def built(self, walked: DirectoryState, request: ScanRequest, start: ScanStart | None) -> Scan:
         """Annotate the walked directories and build their trees."""
         root, skipped = annotate(walked)
         encoded_trees: dict[Digest, bytes] = {}
@@ -287,7 +287,7 @@ class Scanner:
         build_trees(root, b"", sink)
         assert root.digest is not None
         kept = request.policy.kept
-        return Scan(root, root.digest, skipped, self._root, encoded_trees, fresh, begun, kept)
+        return Scan(root, root.digest, skipped, self._root, encoded_trees, fresh, start, kept)
 
     def _meter(
         self,
@@ -297,12 +297,12 @@ class Scanner:
         previous: DirectoryState | None,
         progress: ProgressRelay,
     ) -> ScanMeter:
-        from holdfast.engine.scan.scan_meter import NothingRead, ScanMeter
+        from holdfast.engine.scan.scan_meter import NoReadCapture, ScanMeter
 
         if previous is not None:
             return ScanMeter(progress, "reading files", previous.files)
         counted = ScanMeter(progress, "counting files", None)
-        capture = NothingRead(self.fs, started_ns)
+        capture = NoReadCapture(self.fs, started_ns)
         Walker(
             self.fs, capture, policy, nothing_known, started_ns, counted, databases=self.databases
         ).walk(root_fd, None, None)
@@ -313,14 +313,14 @@ class Scanner:
         before, self._root = self._root, scan.root
         self.kept = scan.kept
         self._stored = {}
-        if self.watch is not None and scan.begun is not None:
+        if self.watch is not None and scan.start is not None:
             from holdfast.engine.scan.watched_scan import remember_watched
 
-            remember_watched(self, self.watch, scan, scan.begun)
+            remember_watched(self, self.watch, scan, scan.start)
         if self._cache is None or self._generation is None or not scan.fresh:
             return
         self._pending.add(_changed_entries(before, scan.fresh))
-        if scan.begun is None or scan.begun.whole or len(self._pending) > _MOST_PENDING:
+        if scan.start is None or scan.start.whole or len(self._pending) > _MOST_PENDING:
             self.flush()
 
     def flush(self) -> None:

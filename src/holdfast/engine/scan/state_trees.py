@@ -39,7 +39,7 @@ def count_state_changes(old: DirectoryState, new: DirectoryState) -> ChangeCount
     count = _Count()
     try:
         count.compare(old, new)
-    except _TreesMustTell:
+    except _StatesNotEnough:
         return None
     return ChangeCounts(count.added, count.modified, count.removed)
 
@@ -77,7 +77,7 @@ def _changed_names(path: bytes, old: DirectoryState, new: DirectoryState) -> Ite
         yield from (join(path, name) for name, _ in _targets(old).items() ^ _targets(new).items())
 
 
-class _TreesMustTell(Exception):
+class _StatesNotEnough(Exception):
     """The data in memory is not enough."""
 
 
@@ -96,7 +96,7 @@ class _Count:
         if old is new or (old.digest is not None and old.digest == new.digest):
             return
         if old.links or new.links:
-            raise _TreesMustTell
+            raise _StatesNotEnough
         same_directories = old.children.keys() == new.children.keys()
         same_links = old.symlinks == new.symlinks
         if old.names != new.names:
@@ -110,12 +110,12 @@ class _Count:
         for name, child in new.children.items():
             before = old.children.get(name)
             if before is None:
-                self.added += _things_in(_loaded(child))
+                self.added += _entry_count(_loaded(child))
             elif before is not child:
                 self._compare_child(before, child)
         if not same_directories:
             for name in old.children.keys() - new.children.keys():
-                self.removed += _things_in(_loaded(old.children[name]))
+                self.removed += _entry_count(_loaded(old.children[name]))
 
     def _compare_child(
         self, before: DirectoryState | KnownChild, child: DirectoryState | KnownChild
@@ -138,17 +138,17 @@ class _Count:
         self.removed += len(old) - len(common)
 
 
-def _things_in(state: DirectoryState) -> int:
+def _entry_count(state: DirectoryState) -> int:
     """The count for an added or removed directory: everything in it, or itself if it is empty."""
     if state.links:
-        raise _TreesMustTell
-    below = sum([_things_in(_loaded(child)) for child in state.children.values()])
+        raise _StatesNotEnough
+    below = sum([_entry_count(_loaded(child)) for child in state.children.values()])
     return len(state.rows) // ROW.size + len(state.symlinks) + below or 1
 
 
 def _loaded(child: DirectoryState | KnownChild) -> DirectoryState:
     if not isinstance(child, DirectoryState):
-        raise _TreesMustTell
+        raise _StatesNotEnough
     return child
 
 
@@ -157,9 +157,9 @@ def _require_same_kinds(old: DirectoryState, new: DirectoryState) -> None:
     for one, other in ((old, new), (new, old)):
         links = {link.name for link in one.symlinks}
         if links and (links & other.children.keys() or not links.isdisjoint(other.file_names())):
-            raise _TreesMustTell
+            raise _StatesNotEnough
         if one.children and not one.children.keys().isdisjoint(other.file_names()):
-            raise _TreesMustTell
+            raise _StatesNotEnough
 
 
 def _files(state: DirectoryState) -> dict[bytes, tuple[int, bytes]]:

@@ -12,7 +12,7 @@ from holdfast.domain.ids import Digest
 from holdfast.domain.paths import GIT_DIRECTORY, STAGING_PREFIX, basename, join
 from holdfast.domain.trees.entries import storable_ns
 from holdfast.engine.scan.databases import (
-    Swapped,
+    TypeChanged,
     depends,
     group,
     has_owner,
@@ -126,15 +126,15 @@ class Survey:
         if verdict.reason is not None:
             return Skipped(self.path, verdict.reason, verdict.detail)
         rules = rule_files.rules_inside(self.fd, self.path, names, parent, verdict.mode)
-        self._keep_undisputed(rules)
+        self._keep_unchanged(rules)
         for name in [name for name in names if name not in self.files]:
             try:
                 self._take(name, rules)
-            except Swapped:
+            except TypeChanged:
                 if not last:
                     return None
                 self._leave_changing(name)
-        self._take_waiting()
+        self._take_deferred()
         if (taken_twice := self._taken_twice()) and not last:
             return None
         for name in sorted(taken_twice):
@@ -186,7 +186,7 @@ class Survey:
                 self._known_rows[name] = known
             try:
                 self.read(name, status)
-            except (Swapped, FileNotFoundError, NoRoom):
+            except (TypeChanged, FileNotFoundError, NoRoom):
                 return None
         if any(note.reason in VOLATILE for note in self.skipped):
             return None
@@ -208,7 +208,7 @@ class Survey:
         )
         return state
 
-    def _take_waiting(self) -> None:
+    def _take_deferred(self) -> None:
         """For surveys that defer names until they have seen all of them."""
 
     def _taken_twice(self) -> set[bytes]:
@@ -227,7 +227,7 @@ class Survey:
             self.skipped = [note for note in self.skipped if note.path != path]
             self.skip(part, SkipReason.UNREADABLE, _KEEPS_CHANGING)
 
-    def _keep_undisputed(self, rules: DirectoryRules) -> None:
+    def _keep_unchanged(self, rules: DirectoryRules) -> None:
         """Keep unchanged files that the same rules captured last time, with one stat call for all.
         If one of hundreds of files was added or removed, judging the others again is most of the
         cost of a save. Keeps only files that a single look would keep."""
@@ -303,7 +303,7 @@ class Survey:
         except FileNotFoundError:
             return None
         except NotADirectoryError:
-            raise Swapped from None
+            raise TypeChanged from None
         except OSError as error:
             return self.skip(name, SkipReason.UNREADABLE, error.strerror or str(error))
         if isinstance(child, Skipped):
@@ -376,7 +376,7 @@ class Survey:
         self.skipped.extend(self._known_notes.get(path, ()))
         return True
 
-    def _stays_out(self, name: bytes) -> bool:
+    def _still_has_no_room(self, name: bytes) -> bool:
         """Whether it had no room in the last save. Only a save that measured everything knows
         whether it fits now."""
         if self.walker.capture.reconsiders or join(self.path, name) not in self._had_no_room:
@@ -402,7 +402,7 @@ class Survey:
 
     def capture(self, name: bytes, status: os.stat_result) -> bool:
         """Store the file; returns whether its content is one state."""
-        if self._stays_out(name):
+        if self._still_has_no_room(name):
             raise NoRoom
         known = self._known_rows.get(name)
         previous = Digest(known.digest) if known is not None else None
@@ -411,7 +411,7 @@ class Survey:
         except FileNotFoundError:
             raise
         except NotARegularFile:
-            raise Swapped from None
+            raise TypeChanged from None
         except OSError as error:
             self.files.pop(name, None)
             self.skip(name, SkipReason.UNREADABLE, error.strerror or str(error))
@@ -438,7 +438,7 @@ class Survey:
         except FileNotFoundError:
             return
         except OSError:
-            raise Swapped from None
+            raise TypeChanged from None
         mtime_ns = storable_ns(status.st_mtime_ns)
         self._symlinks.append(LinkRow(name, status.st_ino, mtime_ns, status.st_ctime_ns, target))
 

@@ -26,7 +26,7 @@ from holdfast.engine.scan.directory_state import BEING_WRITTEN, MANY_NAMES, ROW,
 from holdfast.engine.scan.file_capture import FileCapture
 from holdfast.engine.scan.policy import CapturePolicy, DirectoryRules
 from holdfast.engine.scan.rule_files import KnownRules
-from holdfast.engine.scan.scanner import Begun, Scan, Scanner, ScanRequest, state_at
+from holdfast.engine.scan.scanner import Scan, Scanner, ScanRequest, ScanStart, state_at
 from holdfast.engine.scan.survey import VOLATILE, Place
 from holdfast.engine.scan.walker import (
     DEEP,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from holdfast.ports.filesystem import LiveDatabases
 
 
-class HintIsNotEnough(Exception):
+class IncompleteHint(Exception):
     """The scan found changes in places that the hint does not name."""
 
 
@@ -58,10 +58,10 @@ class Visit:
         self.whole = False
 
 
-def plan_visits(root: DirectoryState, places: ChangedPlaces, restless: Iterable[bytes]) -> Visit:
+def plan_visits(root: DirectoryState, places: ChangedPlaces, eventless: Iterable[bytes]) -> Visit:
     """A place that the last scan did not enter is left to the nearest entered directory above."""
     top = Visit()
-    for path in (*places.directories, *restless):
+    for path in (*places.directories, *eventless):
         _visit_at(top, root, path).look = True
     for path in places.subtrees:
         _visit_at(top, root, path).whole = True
@@ -106,7 +106,7 @@ class HintedWalker(Walker):
     ) -> DirectoryState:
         rules = self._rule_files.above_root()
         if previous is None or wanted is not None or previous.parent_rules != rules.fingerprint:
-            raise HintIsNotEnough("the rules above the workspace changed")
+            raise IncompleteHint("the rules above the workspace changed")
         state = self._go((rules, root_fd, b"", previous), self._visits, 0)
         assert isinstance(state, DirectoryState)
         return state
@@ -211,11 +211,11 @@ class HintedWalker(Walker):
         return state
 
     def require_same_links(self) -> None:
-        """`HintIsNotEnough` if the number of a file's names changed: the other names can be
+        """`IncompleteHint` if the number of a file's names changed: the other names can be
         anywhere."""
         for before, after in self.looked:
             if _linked(before) != _linked(after):
-                raise HintIsNotEnough("files with several names changed")
+                raise IncompleteHint("files with several names changed")
 
 
 def _visit_all() -> Visit:
@@ -232,25 +232,25 @@ def _linked(state: DirectoryState | None) -> list[tuple[object, ...]]:
     return [(name, *row) for name, row in rows if row[5] & MANY_NAMES]
 
 
-def restless_paths(state: DirectoryState, path: bytes = b"") -> Iterator[bytes]:
+def eventless_directories(state: DirectoryState, path: bytes = b"") -> Iterator[bytes]:
     """The directories, from this one down, in which files can change without an event."""
-    if is_restless(state):
+    if is_eventless(state):
         yield path
     for name, child in state.children.items():
         if isinstance(child, DirectoryState):
-            yield from restless_paths(child, join(path, name))
+            yield from eventless_directories(child, join(path, name))
 
 
-def is_restless(state: DirectoryState) -> bool:
+def is_eventless(state: DirectoryState) -> bool:
     return (
         state.has_git
         or any(skip.reason in VOLATILE for skip in state.skipped)
         or any(not isinstance(child, DirectoryState) for child in state.children.values())
-        or _has_restless_file(state)
+        or _has_eventless_file(state)
     )
 
 
-def _has_restless_file(state: DirectoryState) -> bool:
+def _has_eventless_file(state: DirectoryState) -> bool:
     return any(row[5] & (MANY_NAMES | BEING_WRITTEN) for row in ROW.iter_unpack(state.rows))
 
 
@@ -265,11 +265,11 @@ def watched_scan(
         return _everything(scanner, watch, root_fd, request)
     try:
         found = _by_hint(scanner, watch, root_fd, request, scanner.root, places)
-    except HintIsNotEnough:
+    except IncompleteHint:
         return _everything(scanner, watch, root_fd, request)
     if not scanner.paranoid:
         return found
-    whole = scanner.whole(root_fd, request, found.begun)
+    whole = scanner.whole(root_fd, request, found.start)
     if found.tree != whole.tree or found.skipped != whole.skipped:
         after = watch.places(status.st_dev, status.st_ino)
         if isinstance(after, ChangedPlaces) and after.mark == places.mark:
@@ -280,8 +280,8 @@ def watched_scan(
 def _everything(
     scanner: Scanner, watch: WorkspaceWatch, root_fd: int, request: ScanRequest
 ) -> Scan:
-    begun = Begun(watch.begin(), whole=True, plain=not request.wanted)
-    return scanner.whole(root_fd, request, begun)
+    start = ScanStart(watch.begin(), whole=True, plain=not request.wanted)
+    return scanner.whole(root_fd, request, start)
 
 
 def _by_hint(
@@ -298,13 +298,13 @@ def _by_hint(
         FileCapture(scanner.fs, request.writer, request.started_ns),
         request.policy,
         request.started_ns,
-        plan_visits(previous, places, (*scanner.restless, *exceptions)),
+        plan_visits(previous, places, (*scanner.eventless, *exceptions)),
         watch.watch,
         scanner.databases,
     )
     root = walker.walk(root_fd, previous, None)
     walker.require_same_links()
-    return scanner.built(root, request, Begun(places.mark, whole=False))
+    return scanner.built(root, request, ScanStart(places.mark, whole=False))
 
 
 def _changed_exceptions(scanner: Scanner, request: ScanRequest) -> set[bytes]:
@@ -313,25 +313,25 @@ def _changed_exceptions(scanner: Scanner, request: ScanRequest) -> set[bytes]:
     before, now = scanner.kept, request.policy.kept
     if before is None or now is None:
         if before is not now:
-            raise HintIsNotEnough("the captured exceptions are unknown")
+            raise IncompleteHint("the captured exceptions are unknown")
         return set()
     changed = now.changed_since(before, lambda ctime_ns: is_settled(ctime_ns, request.started_ns))
     if changed is None:
-        raise HintIsNotEnough("too many exceptions changed")
+        raise IncompleteHint("too many exceptions changed")
     return {parent(path) for path in changed}
 
 
-def remember_watched(scanner: Scanner, watch: WorkspaceWatch, scan: Scan, begun: Begun) -> None:
+def remember_watched(scanner: Scanner, watch: WorkspaceWatch, scan: Scan, start: ScanStart) -> None:
     """Called when a scan is kept: settle the visited places, and note those without events."""
-    if begun.whole:
-        scanner.restless = set(restless_paths(scan.root))
+    if start.whole:
+        scanner.eventless = set(eventless_directories(scan.root))
     else:
-        gone = {path for path in scanner.restless if state_at(scan.root, path) is None}
-        scanner.restless -= gone
+        gone = {path for path in scanner.eventless if state_at(scan.root, path) is None}
+        scanner.eventless -= gone
         for path, state in scan.fresh.items():
-            (scanner.restless.add if is_restless(state) else scanner.restless.discard)(path)
-    watch.seen(begun.mark, whole=begun.whole)
-    if not begun.plain:
+            (scanner.eventless.add if is_eventless(state) else scanner.eventless.discard)(path)
+    watch.seen(start.mark, whole=start.whole)
+    if not start.plain:
         watch.doubt("a restore captured ignored files")
 
 

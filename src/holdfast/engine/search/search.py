@@ -75,7 +75,7 @@ def search(
         hits = tuple(_hits(vault, query, answer.found))
         warnings = caught.warnings
         if answer.back_to_ns is not None:
-            warnings += (_not_farther(answer.back_to_ns),)
+            warnings += (_unsearched_warning(answer.back_to_ns),)
         near: tuple[str, ...] = ()
         if not hits:
             near = tuple(_suggestions(vault, text, session_id))
@@ -86,7 +86,7 @@ def search(
     )
 
 
-def _not_farther(back_to_ns: int) -> str:
+def _unsearched_warning(back_to_ns: int) -> str:
     moment = datetime.fromtimestamp(back_to_ns / 1e9, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return f"checkpoints older than {moment} were not searched; to search them, add before:{moment}"
 
@@ -202,7 +202,7 @@ def _near(
 ) -> Iterator[str]:
     """With known words in place of unknown ones: first the closest for each, then variants with one
     next-closest word, then with only one of the words."""
-    near = [_ways(vault, text[slice(*span)].strip("*"), finds) for span in unknown]
+    near = [_replacements(vault, text[slice(*span)].strip("*"), finds) for span in unknown]
     nearest = [ways[0] for ways in near]
     if not any(nearest):
         return
@@ -217,7 +217,7 @@ def _near(
             yield _replaced(text, unknown, alone)
 
 
-def _ways(vault: Vault, word: str, finds: Callable[[str], bool]) -> list[str]:
+def _replacements(vault: Vault, word: str, finds: Callable[[str], bool]) -> list[str]:
     """Replacements for a word, closest first; empty if no known word is close."""
     [first, *more] = words(word) or [""]
     found = list(vault.search.near_words(first, _MOST_SUGGESTIONS)) if not more else []

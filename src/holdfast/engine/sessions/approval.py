@@ -168,7 +168,7 @@ def approve(
     head = vault.catalog.checkpoint(session.id, session.head)
     components = capture_components(vault, identifier, head, scan=saved.scan)
     present = _checkpoint_of_state(vault, session, saved, components)
-    count = _locked_in(vault, session, present)
+    count = _approved_count(vault, session, present)
     base = _base(vault, session)
     first = base is not None and (base.kind, base.round) == (Kind.INITIAL, session.round)
     began = first and session.approved is None
@@ -198,7 +198,7 @@ def approve(
         if session.status is SessionStatus.ENDED:
             late = "had ended and stays ended; the changes since then are approved"
             warnings.append(f"the session {session.id!r} {late}")
-    checkpoint = _lock_in(vault, session, wanted, intent.reasoning if message else None)
+    checkpoint = _record_approval(vault, session, wanted, intent.reasoning if message else None)
     scanner.remember(saved.scan)
     next_round = round_name(session.round + 1)
     return ApproveOutcome(
@@ -206,7 +206,7 @@ def approve(
     )
 
 
-def _locked_in(vault: Vault, session: Session, present: Checkpoint | None) -> int:
+def _approved_count(vault: Vault, session: Session, present: Checkpoint | None) -> int:
     """The number of checkpoints in the round that lead to the approved state, including one that is
     about to be made. Work that a restore has undone is not approved, so it is not counted."""
     end = present.id if present is not None else session.head
@@ -216,7 +216,7 @@ def _locked_in(vault: Vault, session: Session, present: Checkpoint | None) -> in
     return on_line + (present is None)
 
 
-def _lock_in(
+def _record_approval(
     vault: Vault, session: Session, wanted: Checkpoint | NewCheckpoint, note: str | None
 ) -> Checkpoint:
     with vault.catalog.transaction() as transaction:

@@ -61,7 +61,7 @@ class Causes:
             origin,
             session_id=self._session_id,
             reasoning=first.intent.reasoning,
-            tool_calls=() if others or _tells_no_call(first) else calls,
+            tool_calls=() if others or _describes_no_past_call(first) else calls,
             tool_use_id=None if others or _is_before_a_call(first) else first.tool_use_id,
         )
         speaks = first.kind not in AUTOMATIC_KINDS and not first.kind.is_record
@@ -189,7 +189,7 @@ def _edits_others(calls: Sequence[ToolCall], path: bytes) -> bool:
     return bool(edits) and len(edits) == len(calls) and not any(_edits(c, path) for c in edits)
 
 
-def _tells_no_call(checkpoint: Checkpoint) -> bool:
+def _describes_no_past_call(checkpoint: Checkpoint) -> bool:
     """Whether its calls do not describe a completed action: they follow it, or it is a restore
     record, whose call lists the selected paths."""
     return checkpoint.kind.is_record or _is_before_a_call(checkpoint)
