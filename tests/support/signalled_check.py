@@ -21,7 +21,7 @@ INSTRUCTIONS = 60
 _LOOK_FOR_SIGNALS_S = 0.01
 
 
-class ToldToEnd(BaseException):
+class StopSignal(BaseException):
     """What a hook's signal handler raises."""
 
 
@@ -47,7 +47,7 @@ def told_at(instruction: int) -> bool:
     sys.settrace(calls)
     try:
         auto_restore.run_check(["sleep", "600"], Path.cwd(), 60.0)
-    except ToldToEnd:
+    except StopSignal:
         return True
     finally:
         sys.settrace(None)
@@ -55,7 +55,7 @@ def told_at(instruction: int) -> bool:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    raise ToldToEnd
+    raise StopSignal
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from holdfast.interfaces.mcp.stdio import (
     LONGEST_LINE,
     AnswerQueue,
     CountedStream,
-    _pass_over_signals,
+    _ignore_signals,
 )
 from tests.support.clocks import StandingClock
 from tests.support.hostile_trees import fill
@@ -321,7 +321,7 @@ def test_a_task_that_a_signal_unwound_is_not_reported_as_an_error(
     error: BaseException | None, told: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     loop = asyncio.new_event_loop()
-    _pass_over_signals(loop, {"message": "it ended"} | ({"exception": error} if error else {}))
+    _ignore_signals(loop, {"message": "it ended"} | ({"exception": error} if error else {}))
     loop.close()
     assert bool(caplog.records) == told
 

@@ -105,8 +105,8 @@ def without_hooks(text: str, agent: str, *, version: bool) -> str | None:
         if not trails:
             break
         trail = trails[-1]
-        step = _topmost_own(text, trail)
-        if _was_put(text, trail, step):
+        step = _largest_removable(text, trail)
+        if _fills_empty_container(text, trail, step):
             text, was_there = cut(text, step.container, step.child), True
         elif version and step is trail[0] and _is_version(root.children[-1], step.child):
             text = remove(text, root, root.children[-1])
@@ -202,19 +202,19 @@ def _is_handler(value: Any, agent: str) -> bool:
     )
 
 
-def _was_put(text: str, trail: list[_Step], step: _Step) -> bool:
+def _fills_empty_container(text: str, trail: list[_Step], step: _Step) -> bool:
     """Whether the entry is in a list or object of the user that was empty. Handlers do not count,
     because whole groups are inserted."""
     is_handler = len(trail) > 3 and step is trail[3]
     return not is_handler and was_empty(text, step.container, step.child)
 
 
-def _topmost_own(text: str, trail: list[_Step]) -> _Step:
+def _largest_removable(text: str, trail: list[_Step]) -> _Step:
     """The highest step that can be removed as a whole: it contains no other entry, no comment, and
     no list or object that was empty before."""
     highest = trail[-1]
     for above, below in zip(reversed(trail[:-1]), reversed(trail[1:]), strict=True):
-        if len(below.container.children) > 1 or _was_put(text, trail, below):
+        if len(below.container.children) > 1 or _fills_empty_container(text, trail, below):
             break
         if has_comments(text, above.child.start, above.child.value.end):
             break

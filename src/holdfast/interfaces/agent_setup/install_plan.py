@@ -54,13 +54,13 @@ def plan_uninstall(agent: Agent, places: Sequence[SettingsFile]) -> list[FileCha
         found[place.path] = _planned(place, before, status, *left)
     for path in (place.path for place in places if place.manifest):
         going = [change.path for change in found.values() if change.after is None]
-        if found[path].word == "removed" and (others := _beside(path, going)):
+        if found[path].word == "removed" and (others := _remaining_files(path, going)):
             why = f"{others[0]} uses the same plug-in and needs it"
             found[path] = replace(found[path], after=found[path].before, kept=why)
     return list(found.values())
 
 
-def _beside(manifest: Path, going: Sequence[Path]) -> list[Path]:
+def _remaining_files(manifest: Path, going: Sequence[Path]) -> list[Path]:
     """The files in the manifest's directory that stay."""
     inside = (Path(top, name) for top, _, names in os.walk(manifest.parent) for name in names)
     return sorted(path for path in inside if path not in going)

@@ -88,7 +88,7 @@ def install(
     if with_mcp:
         places = _joined(places, [_server_file(agent, scope, at, program)])
     changes = plan_install(agent, places, program)
-    notes = tuple(_double_deliveries(agent, scope, at, program))
+    notes = tuple(_duplicate_event_warnings(agent, scope, at, program))
     if scope == "project":
         notes += tuple(_machine_path_warning(places[0].path, at.workspace, program))
     if dry_run:
@@ -190,7 +190,9 @@ def _machine_path_warning(path: Path, workspace: Path, program: str) -> Iterator
         )
 
 
-def _double_deliveries(agent: Agent, scope: str, at: Locations, program: str) -> Iterator[str]:
+def _duplicate_event_warnings(
+    agent: Agent, scope: str, at: Locations, program: str
+) -> Iterator[str]:
     """Warnings about hooks that deliver the same event twice. It is saved once, but costs twice the
     time."""
     for other in map(agent_named, agent.runs_hooks_of):

@@ -97,7 +97,7 @@ def append(text: str, container: Node, value: Any, key: str | None = None) -> st
         compact = json.dumps(value, ensure_ascii=False)
         return f"{text[: last.value.end]}, {label}{compact}{text[last.value.end :]}"
     indent = _indent_of(text, last.start)
-    comma = _comma_behind(text, last.value.end)
+    comma = _comma_after(text, last.value.end)
     shown = f"{newline}{indent}{label}{_shown(text, value, indent, newline)}"
     after = last.value.end if comma is None else comma + 1
     behind = _BEHIND.match(text, after)
@@ -115,18 +115,18 @@ def remove(text: str, container: Node, child: Child) -> str:
         before = container.children[position - 1].value.end
         if text[before : child.start] == ", ":  # as `append` writes on a single line
             return text[:before] + text[child.value.end :]
-    comma = _comma_behind(text, child.value.end)
+    comma = _comma_after(text, child.value.end)
     start, behind = child.start, text[child.value.end :]
     if comma is not None:
         behind = text[child.value.end : comma] + text[comma + 1 :]
     elif position > 0:
-        between = _comma_behind(text, container.children[position - 1].value.end)
+        between = _comma_after(text, container.children[position - 1].value.end)
         assert between is not None  # there is one between two children
         text, start = text[:between] + text[between + 1 :], start - 1
     own_line = _OWN_LINE.search(text, container.start, start)
     if own_line is not None and (
         _LINE_ENDS.match(behind)
-        or (child is container.children[-1] and not _ends_in_a_note(text, own_line.start()))
+        or (child is container.children[-1] and not _ends_in_comment(text, own_line.start()))
     ):
         start = own_line.start()
         if len(container.children) == 1 and own_line.start() == container.start + 1:
@@ -168,7 +168,7 @@ def has_comments(text: str, start: int, end: int) -> bool:
     return any(match[0][0] == "/" for match in _NOTEWORTHY.finditer(text, start, end))
 
 
-def _ends_in_a_note(text: str, end: int) -> bool:
+def _ends_in_comment(text: str, end: int) -> bool:
     """Whether a comment ends there, so that nothing may follow it on its line."""
     last = [*_NOTES_AND_STRINGS.finditer(text, 0, end)][-1:]
     return any(found.end() == end and found[0].startswith("//") for found in last)
@@ -193,7 +193,7 @@ def _indent_of(text: str, place: int) -> str:
     return found[0] if found else ""
 
 
-def _comma_behind(text: str, place: int) -> int | None:
+def _comma_after(text: str, place: int) -> int | None:
     """The position of the comma after a value; comments between them are skipped."""
     while match := _SPACE.match(text, place):
         place = match.end()

@@ -3,14 +3,14 @@ import { spawn } from "node:child_process"
 
 const COMMAND = ["holdfast"]
 const LONGEST_MS = 120000
-// An upgrade takes the program away for a moment.
+// An upgrade removes the program for a moment.
 const TRIES = 10
 const BETWEEN_TRIES_MS = 200
 const NOT_RUN = `the command ${COMMAND.join(" ")} cannot be run. See: holdfast doctor`
 const LATE = `the command ${COMMAND.join(" ")} did not answer`
 let toldOf = ""
 
-// Says once for each reason that nothing is saved; the hook says everything else itself.
+// Reports once per reason that nothing is saved; the hook reports everything else.
 function unprotected(reason, show) {
   if (toldOf === reason) return ""
   toldOf = reason
@@ -18,7 +18,7 @@ function unprotected(reason, show) {
   return `Holdfast is not protecting this session: ${reason}. No checkpoint was made. Tell the user.`
 }
 
-// Sends one event to the hook; resolves with what the agent has to be told. Never rejects, never throws.
+// Sends one event to the hook; resolves with the text for the agent. Never rejects, never throws.
 async function send(event, show = () => {}) {
   for (let number = 1; ; number += 1) {
     const { text, failure } = await attempt(event, show)
@@ -104,7 +104,7 @@ export const Holdfast = async ({ directory, worktree, client }) => {
       const prompt = promptOf(output?.parts)
       const { sessionID, messageID } = input
       const text = await send({ ...where, event: "chat.message", sessionID, messageID, prompt }, show)
-      // With the message itself, because the answer to it may need no tool.
+      // With the message itself, because its answer may need no tool.
       const last = (output?.parts ?? []).findLast((part) => part?.type === "text" && typeof part.text === "string")
       if (text && last) last.text += `\n\n${text}`
       else remember(sessionID, text)

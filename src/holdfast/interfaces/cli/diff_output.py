@@ -34,8 +34,8 @@ from holdfast.interfaces.cli.diff_view import (
     Line,
     content_note,
     hunk_lines,
-    one_kind_each,
     show_lines,
+    split_type_changes,
 )
 from holdfast.interfaces.cli.long_output import whole_output
 from holdfast.interfaces.cli.terminal import Terminal
@@ -95,7 +95,7 @@ def write_patch(terminal: Terminal, difference: Difference) -> None:
 def _patch_lines(difference: Difference, *, binaries: bool) -> Iterator[Line]:
     """A patch for `git apply`; with `binaries`, including binary content. Directories and withheld
     content are only mentioned."""
-    for change in one_kind_each(difference.changes):
+    for change in split_type_changes(difference.changes):
         if change.is_directory:
             yield Line(
                 "note", f"directory {change.type.value}: ".encode() + _quoted(b"", change.path)
@@ -192,7 +192,7 @@ def _git_name(content: Content | None) -> str:
     if content is None:
         return _ABSENT
     hashed = hashlib.sha1(b"blob %d\0" % content.size_bytes, usedforsecurity=False)
-    for piece in _whole(content):
+    for piece in _exact_content(content):
         hashed.update(piece)
     return hashed.hexdigest()
 
@@ -210,7 +210,7 @@ def _literal(content: Content | None) -> Iterator[bytes]:
 
 def _deflated(content: Content | None) -> Iterator[bytes]:
     packer = zlib.compressobj()
-    for piece in _whole(content) if content is not None else ():
+    for piece in _exact_content(content) if content is not None else ():
         yield packer.compress(piece)
     yield packer.flush()
 
@@ -226,7 +226,7 @@ def _base85_lines(data: bytearray) -> Iterator[bytes]:
         left -= size
 
 
-def _whole(content: Content) -> Iterator[bytes]:
+def _exact_content(content: Content) -> Iterator[bytes]:
     """Exactly as many bytes as the size says."""
     left = content.size_bytes
     for piece in content.chunks():

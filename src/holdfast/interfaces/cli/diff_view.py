@@ -71,7 +71,7 @@ def full_content_note(difference: Difference, change: Change, content: ContentDi
     return f"{NOT_SHOWN}; to restore it: holdfast restore {short(holder.id)} {typed(path)}"
 
 
-def one_kind_each(changes: Sequence[Change]) -> Iterator[Change]:
+def split_type_changes(changes: Sequence[Change]) -> Iterator[Change]:
     """Split a change of type, such as from file to link, into a removal and an addition."""
     for change in changes:
         if change.old is None or change.new is None or kind_of(change.old) == kind_of(change.new):
@@ -164,7 +164,7 @@ def show_lines(terminal: Terminal, lines: Iterable[Line]) -> None:
 
 def reading_lines(terminal: Terminal, difference: Difference) -> Iterator[Line]:
     """Each changed path with its type of change, then its changed lines."""
-    for change in one_kind_each(difference.changes):
+    for change in split_type_changes(difference.changes):
         yield heading_line(terminal, difference, change)
         content = difference.content(change)
         if content is None:

@@ -72,11 +72,11 @@ def to_holdfast_error(error: BaseException) -> HoldfastError:
     if isinstance(error, EndRequest):
         kind = HungUp if error.number == signal.SIGHUP else Terminated
         name = signal.Signals(error.number).name
-        if truth := _truth(error):
+        if truth := _engine_note(error):
             return kind(f"interrupted by {name}; {truth}")
         return kind(f"interrupted by {name}", hint=_AFTER_A_SIGNAL)
     if isinstance(error, KeyboardInterrupt):
-        if truth := _truth(error):
+        if truth := _engine_note(error):
             return Interrupted(f"cancelled; {truth}")
         return Interrupted("interrupted", hint=_AFTER_A_SIGNAL)
     if isinstance(error, OutputFailed):
@@ -99,7 +99,7 @@ def to_holdfast_error(error: BaseException) -> HoldfastError:
     )
 
 
-def _truth(error: KeyboardInterrupt) -> str | None:
+def _engine_note(error: KeyboardInterrupt) -> str | None:
     """The note that interrupted work, such as a restore, left about its result."""
     notes: list[str] = getattr(error, "__notes__", [])
     return notes[0] if notes else None

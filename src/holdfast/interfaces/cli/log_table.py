@@ -65,10 +65,10 @@ def show_table(
     names = [name for name in rows[0] if terminal.width >= _NARROW or name not in _ONLY_WIDE]
     widths = {name: max(len(name), *(_width(row[name]) for row in rows)) for name in names}
     for name in (one for one in _MOVABLE if one in names):
-        if terminal.width - _taken(widths) < _ENOUGH_FOR_REASON:
+        if terminal.width - _used_width(widths) < _ENOUGH_FOR_REASON:
             del widths[name]
             names.remove(name)
-    left = _taken(widths)
+    left = _used_width(widths)
     heading = _GAP.join(padded(name, widths[name], right=name in _RIGHT) for name in names)
     terminal.line(terminal.paint(f"{heading}{_GAP}reason ({total:,} in total)", DIM))
     above: SessionId | None = None
@@ -86,7 +86,7 @@ def show_table(
             terminal.line(" " * left + line)
 
 
-def _taken(widths: Mapping[str, int]) -> int:
+def _used_width(widths: Mapping[str, int]) -> int:
     """The width of the columns before the reason."""
     return sum(widths.values()) + len(_GAP) * len(widths)
 
@@ -138,14 +138,14 @@ def _row(
         "id": [Part(short(one.id), (*faint, CYAN))],
         "when": [Part(ago(one.created_at, now), faint)],
         "kind": [Part(one.kind.value, faint)],
-        "sure": _sure(one, faint),
+        "sure": _confidence(one, faint),
         "files": [Part(f"{one.files:,}", faint)],
         "changes": _changes(one),
         **marked,
     }
 
 
-def _sure(one: Checkpoint, faint: tuple[str, ...]) -> list[Part]:
+def _confidence(one: Checkpoint, faint: tuple[str, ...]) -> list[Part]:
     """Empty if no confidence was given."""
     sure = given_confidence(one.kind, one.intent.confidence)
     if sure is None:

@@ -127,7 +127,7 @@ def choose_patches(
     with invocation.busy("comparing", opened):
         present = opened.restores.look(request.target)
         changes = present.changes(request.target)
-    for change in _each_asked_once(changes, request.paths):
+    for change in _changes_to_ask(changes, request.paths):
         if chosen.is_over:
             break
         _ask_about(invocation, opened, request, present, change, chosen)
@@ -147,7 +147,7 @@ def _parts(
     return [part for hunk in hunks for part in parts_of(hunk.hunk, without_context)]
 
 
-def _each_asked_once(changes: Iterable[Change], paths: Sequence[bytes]) -> Iterator[Change]:
+def _changes_to_ask(changes: Iterable[Change], paths: Sequence[bytes]) -> Iterator[Change]:
     """The changes to ask about, in order. A file that became a directory, or the reverse, is
     restored as a whole, so changes inside the directory are not asked about."""
     whole: bytes | None = None
@@ -155,12 +155,12 @@ def _each_asked_once(changes: Iterable[Change], paths: Sequence[bytes]) -> Itera
         inside_whole = whole is not None and is_within(change.path, whole)
         if inside_whole or not _selected(change, paths):
             continue
-        if _with_directory(change) is not None:
+        if _directory_question(change) is not None:
             whole = change.path
         yield change
 
 
-def _with_directory(change: Change) -> str | None:
+def _directory_question(change: Change) -> str | None:
     """The question if a directory and a file replaced each other; None otherwise."""
     if change.is_directory:
         return None
@@ -207,7 +207,7 @@ def _ask_about(
         hunks = []
     if not hunks:
         _show_start(terminal, shown)
-        question = _with_directory(change) or _WHOLE.get(change.type, "Restore it")
+        question = _directory_question(change) or _WHOLE.get(change.type, "Restore it")
         answer = _answer(invocation, terminal, question)
         chosen.paths += [path] if answer in "ya" else []
         chosen.is_over = answer == "q"

@@ -73,7 +73,7 @@ def restore_and_report(
         shown = _confirm(invocation, opened, request, what)
     agents = _stop_agents(invocation, opened)
     invocation.cancel_note = None
-    with invocation.busy("restoring", opened), _answer_to_ctrl_c(invocation):
+    with invocation.busy("restoring", opened), _acknowledge_ctrl_c(invocation):
         outcome = with_lost_hooks(opened, opened.restores.restore(request))
     invocation.cancel_note = RESTORE_DONE if outcome.recorded else NOTHING_CHANGED
     reset = None
@@ -90,7 +90,7 @@ def restore_and_report(
     else:
         _show(invocation, opened, request, outcome, shown, what, steps_back)
         _show_head(invocation.terminal, opened, request, outcome)
-        _show_ways(invocation.terminal, opened, outcome.missing)
+        _show_fixes(invocation.terminal, opened, outcome.missing)
         if shown is None:
             _show_other_references(invocation.terminal, opened, request, outcome)
         if reset is not None and reset.abandoned is not None:
@@ -187,7 +187,9 @@ def _show(
     if place is not None:
         terminal.sentence(terminal.paint(f"  git: {place}", DIM))
     known = shown.warnings if shown is not None else ()
-    _tell(terminal, request, (w for w in outcome.warnings if w not in known), answering=False)
+    _show_warnings(
+        terminal, request, (w for w in outcome.warnings if w not in known), answering=False
+    )
 
 
 def _abandoned_round(opened: Workspace, request: RestoreRequest, plan: RestorePlan) -> str | None:
@@ -249,7 +251,7 @@ def _saved_elsewhere(
     return [(path, saved) for path, saved in found if saved is not None]
 
 
-def _show_ways(terminal: Terminal, opened: Workspace, missing: Sequence[Missing]) -> None:
+def _show_fixes(terminal: Terminal, opened: Workspace, missing: Sequence[Missing]) -> None:
     """Show how to recover missing paths."""
     for top in _without_git_data(shown_missing(missing)):
         terminal.sentence(
@@ -288,13 +290,13 @@ def _preview(
         invocation.emit(_with_agents(view, agents))
         return 0
     show_plan(invocation.terminal, request, plan, abandoned, what)
-    _show_ways(invocation.terminal, opened, plan.missing)
+    _show_fixes(invocation.terminal, opened, plan.missing)
     _show_other_references(invocation.terminal, opened, request)
     if hunks:
         from holdfast.interfaces.cli.restore_choices import show_hunks
 
         show_hunks(invocation.terminal, hunks)
-    _tell(invocation.terminal, request, plan.warnings, answering=True)
+    _show_warnings(invocation.terminal, request, plan.warnings, answering=True)
     for one in agents or ():
         invocation.terminal.sentence(f"would ask {visible(one['agent'])} to end{_process(one)}")
     invocation.terminal.sentence("Nothing was changed (dry run).")
@@ -321,7 +323,7 @@ def _confirm(
         aside = invocation.terminal.aside()
         show_plan(aside, request, plan, _abandoned_round(opened, request, plan), what)
         _show_other_references(aside, opened, request)
-        _tell(aside, request, plan.warnings, answering=True)
+        _show_warnings(aside, request, plan.warnings, answering=True)
     require_confirmation(
         invocation,
         f"{action_words(request, what)} needs confirmation: {_changed(plan)}",
@@ -331,7 +333,7 @@ def _confirm(
     return plan if asks else None
 
 
-def _tell(
+def _show_warnings(
     terminal: Terminal, request: RestoreRequest, warnings: Iterable[str], *, answering: bool
 ) -> None:
     for warning in warnings:
@@ -346,7 +348,7 @@ def _changed(plan: RestorePlan) -> str:
 
 
 @contextmanager
-def _answer_to_ctrl_c(invocation: Invocation) -> Iterator[None]:
+def _acknowledge_ctrl_c(invocation: Invocation) -> Iterator[None]:
     """Acknowledge the first Ctrl-C on the screen before unwinding, because a rollback may take a
     while. Does nothing if another handler is installed."""
     main = threading.current_thread() is threading.main_thread()

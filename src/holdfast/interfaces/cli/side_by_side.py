@@ -23,8 +23,8 @@ from holdfast.interfaces.cli.diff_view import (
     changed_path,
     full_content_note,
     notebook_notes,
-    one_kind_each,
     show_difference,
+    split_type_changes,
     with_labels,
 )
 from holdfast.interfaces.cli.terminal import Terminal, visible, visible_bytes, visible_line
@@ -76,7 +76,7 @@ def show_side_by_side(terminal: Terminal, difference: Difference) -> None:
         return
     console = _console(terminal)
     theme = _LIGHT if terminal.has_light_background else _DARK
-    for change in one_kind_each(difference.changes):
+    for change in split_type_changes(difference.changes):
         _heading(terminal, console, difference, change)
         content = difference.content(change)
         if content is None:

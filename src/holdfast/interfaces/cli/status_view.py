@@ -104,7 +104,7 @@ def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bo
     _show_last(terminal, status, now)
     _show_agents(terminal, status, now)
     show_problems(terminal, status.problems)
-    _show_cut_off(terminal, status)
+    _show_interrupted(terminal, status)
     _show_degraded(terminal, status)
     _show_store(terminal, status, listed=listed)
     if status.watch is not None and (not status.watch["watched"] or status.watch["differences"]):
@@ -226,7 +226,7 @@ def show_problems(terminal: Terminal, problems: Sequence[Problem]) -> None:
     _show_problems(terminal, "not recorded", [one for one in problems if one.saved])
 
 
-def _show_cut_off(terminal: Terminal, status: Status) -> None:
+def _show_interrupted(terminal: Terminal, status: Status) -> None:
     """Interrupted work, by session, and the two ways to continue."""
     for session in dict.fromkeys(one.session_id for one in status.found.interrupted):
         others = session != status.found.session

@@ -64,7 +64,7 @@ _BLOCK_BYTES = 1 << 16
 _GARBAGE_THRESHOLD = 50_000
 
 
-class ToldToEnd(BaseException):
+class StopSignal(BaseException):
     """A signal asked the process to exit."""
 
 
@@ -124,7 +124,7 @@ def _prepare_process() -> None:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    raise ToldToEnd(f"stopped by signal {number}")
+    raise StopSignal(f"stopped by signal {number}")
 
 
 def _read_input() -> bytes:

@@ -35,7 +35,7 @@ class WorkForHook(Exception):
     """The hook's own process has to do it; the message says why."""
 
 
-class _Asked(NamedTuple):
+class _HookCall(NamedTuple):
     """One hook call, as the hook's process sent it."""
 
     words: list[str]
@@ -49,7 +49,7 @@ class _Asked(NamedTuple):
 def answer_hook(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
     """Raises `WorkForHook`, or another error, if the hook has to do it. Call `settle` in the answer
     with whether the agent got the text; None if that does not matter."""
-    asked = _asked(arguments["fields"])
+    asked = _parse_call(arguments["fields"])
     if not _same_place(asked):
         raise WorkForHook("it sees different directories at the same paths")
     try:
@@ -76,9 +76,9 @@ def answer_hook(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
     return {"text": agent.render(event, reply), "settle": settle if matters else None}
 
 
-def _asked(fields: list[Any]) -> _Asked:
+def _parse_call(fields: list[Any]) -> _HookCall:
     words, directory, seen, began_ns, variables, payload = fields
-    return _Asked(
+    return _HookCall(
         [os.fsdecode(word) for word in words.split(b"\0") if word],
         os.fsdecode(directory),
         seen,
@@ -94,7 +94,7 @@ def unpack_variables(data: bytes) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _same_place(asked: _Asked) -> bool:
+def _same_place(asked: _HookCall) -> bool:
     try:
         return seen_from_here(asked.directory) == asked.seen
     except OSError:
@@ -105,15 +105,15 @@ class OpenEventWorkspace:
     """The workspace of one event, kept open by the daemon; see
     `holdfast.api.automation.EventWorkspace`."""
 
-    def __init__(self, daemon: Daemon, asked: _Asked, event: AgentEvent) -> None:
+    def __init__(self, daemon: Daemon, asked: _HookCall, event: AgentEvent) -> None:
         self._daemon = daemon
-        self._asked = asked
+        self._call = asked
         self._event = event
         self._news: tuple[str, ...] = ()
 
     @cached_property
     def path(self) -> Path:
-        return self._daemon.automation.workspace_of(self._event, self._asked.directory)
+        return self._daemon.automation.workspace_of(self._event, self._call.directory)
 
     def use(self, event: AgentEvent, work: Callable[[OpenWorkspace], Reply]) -> Reply | None:
         if not self._has_store:
@@ -129,7 +129,7 @@ class OpenEventWorkspace:
                 raise WorkForHook(reason)
             if is_checked(workspace.opened, event):
                 raise WorkForHook("a check must run next to the agent")
-            with workspace.use_for_event(self._asked.environment) as opened:
+            with workspace.use_for_event(self._call.environment) as opened:
                 opened.news, self._news = (*opened.news, *self._news), ()
                 reply = work(opened)
             session = workspace.note_event(event)

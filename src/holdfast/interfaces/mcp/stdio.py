@@ -140,7 +140,7 @@ def serve_stdio(server: MCPServer[Any], queue: AnswerQueue) -> None:
 
 
 async def _serve(server: MCPServer[Any], queue: AnswerQueue) -> None:
-    asyncio.get_running_loop().set_exception_handler(_pass_over_signals)
+    asyncio.get_running_loop().set_exception_handler(_ignore_signals)
     incoming, outgoing = _claim_streams()
     lines: Any = IncomingLines(incoming, queue)
     answers = os.fdopen(outgoing, "w", encoding="utf-8", closefd=False)
@@ -150,7 +150,7 @@ async def _serve(server: MCPServer[Any], queue: AnswerQueue) -> None:
         await low_level.run(read, counted, low_level.create_initialization_options())
 
 
-def _pass_over_signals(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+def _ignore_signals(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """A signal unwinds the running task and those that wait for it. The server's caller reports it
     once."""
     rest = error = context.get("exception")

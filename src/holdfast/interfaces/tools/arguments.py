@@ -144,7 +144,7 @@ def _number(parameter: Parameter, value: Any) -> int | float:
     return int(number) if whole else number
 
 
-def _truth(parameter: Parameter, value: Any) -> bool:
+def _boolean(parameter: Parameter, value: Any) -> bool:
     if isinstance(value, str) and value.lower() in _TRUTHS:
         return _TRUTHS[value.lower()]
     if not isinstance(value, bool):
@@ -194,7 +194,7 @@ _READERS: Mapping[ParameterType, Callable[[Parameter, Any], Any]] = {
     "string": _text,
     "integer": _number,
     "number": _number,
-    "boolean": _truth,
+    "boolean": _boolean,
     "strings": _texts,
     "object": _mapping,
 }

@@ -91,7 +91,7 @@ class Shown:
 
 
 def list_checkpoints(context: ToolContext, arguments: dict[str, Any]) -> Answer:
-    found, following = _within_an_answer(_matching(context, arguments), arguments["limit"])
+    found, following = _fitting_answer(_matching(context, arguments), arguments["limit"])
     head = context.session.head_id
     rows = [checkpoint_info(checkpoint, head=head) for checkpoint in found]
     cursor = None if following is None else str(found[-1].sequence)
@@ -156,7 +156,7 @@ def history(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     ancestry = context.workspace.history.ancestry(
         context.resolve(arguments["checkpoint_id"] or "HEAD")
     )
-    line, following = _within_an_answer(ancestry, arguments["limit"])
+    line, following = _fitting_answer(ancestry, arguments["limit"])
     steps = [checkpoint_info(checkpoint, head=head) for checkpoint in line]
     lines: list[str] = []
     for step in steps:
@@ -176,7 +176,7 @@ def show(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     left_out = notes((path.path, path.describe()) for path in skipped[:MOST_LISTED])
     intent, written, spoken = (
         found.intent,
-        _written(context, found),
+        _newest_notes(context, found),
         _messages_before(context, found),
     )
     parts = contents.component_lines(found)
@@ -221,7 +221,7 @@ def show(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     return Answer("\n".join(lines), data)
 
 
-def _written(context: ToolContext, found: Checkpoint) -> list[NoteInfo]:
+def _newest_notes(context: ToolContext, found: Checkpoint) -> list[NoteInfo]:
     """The newest notes about a checkpoint that fit an answer."""
     annotations = context.workspace.conversation.around(found).annotations
     return [
@@ -267,7 +267,7 @@ def _details(found: Checkpoint) -> Iterator[tuple[str, str]]:
         yield "tool call", call if isinstance(call, str) else str(dict(call))[:500]
 
 
-def _within_an_answer(
+def _fitting_answer(
     found: Iterable[Checkpoint], limit: int
 ) -> tuple[list[Checkpoint], Checkpoint | None]:
     """At most `limit` checkpoints, fewer if their reasons are long but at least one, and the

@@ -322,7 +322,7 @@ class AutomaticSettings:
 def auto_configure(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     wanted = _requested_settings(_current(context)[0], arguments)
     for key, value in wanted.items():
-        _require_possible(key, value)
+        _require_valid_setting(key, value)
     for key, value in wanted.items():
         context.workspace.settings.set(key, value)
     now, settings = _current(context)
@@ -369,7 +369,7 @@ def _is_enabled(settings: Settings) -> bool:
     return bool(settings.auto_interval or settings.auto_files)
 
 
-def _require_possible(key: str, value: Any) -> None:
+def _require_valid_setting(key: str, value: Any) -> None:
     """Checked before the first change, so that all settings are changed or none. Single rules can
     be set."""
     name, _, entry = key.partition(".")

@@ -64,7 +64,7 @@ def restore(context: ToolContext, arguments: dict[str, Any]) -> Answer:
         return _show_preview(context, _RESTORE, request, arguments)
     preview = context.confirmations.take(_RESTORE, token)
     assert isinstance(preview, _Preview)
-    _require_same(preview, arguments)
+    _require_matching_preview(preview, arguments)
     return _carry_out(context, _RESTORE, preview)
 
 
@@ -176,7 +176,7 @@ def _carry_out(context: ToolContext, tool: str, preview: _Preview) -> Answer:
     return Answer(text, data, answer.restored)
 
 
-def _require_same(preview: _Preview, arguments: dict[str, Any]) -> None:
+def _require_matching_preview(preview: _Preview, arguments: dict[str, Any]) -> None:
     """A token needs no other arguments; any given argument must match the preview."""
     shown = dict(preview.arguments)
     for name, value in arguments.items():

@@ -203,7 +203,7 @@ class Guard:
         if answer is None and scope["path"] not in OPEN_PATHS:
             scopes = await self._scopes(Headers(scope=scope))
             if scopes is None:
-                answer = self._unknown()
+                answer = self._not_signed_in()
             elif not self._access.requests.allows():
                 answer = _too_many()
             scope = {**scope, SCOPES_KEY: scopes}
@@ -218,7 +218,7 @@ class Guard:
     def _refusal(self, scope: Scope) -> Response | None:
         """The answer to a rejected request; None if it may continue."""
         headers, method, path = Headers(scope=scope), scope["method"], scope["path"]
-        foreign = self._another_user(scope) or self._foreign(headers)
+        foreign = self._another_user(scope) or self._wrong_site(headers)
         if foreign is not None:
             return foreign
         if sum(len(name) + len(value) for name, value in headers.raw) > LARGEST_HEAD:
@@ -245,7 +245,7 @@ class Guard:
             return None
         return problem_response(403, "wrong_user", "this server belongs to another user")
 
-    def _foreign(self, headers: Headers) -> Response | None:
+    def _wrong_site(self, headers: Headers) -> Response | None:
         """Reject browsers that came through another host name or from another page."""
         if headers.getlist("host") not in ([host] for host in self._access.hosts):
             return problem_response(
@@ -262,7 +262,7 @@ class Guard:
             )
         return None
 
-    def _unknown(self) -> Response:
+    def _not_signed_in(self) -> Response:
         """The answer to a request that is not signed in."""
         if not self._access.failures.allows():
             return _too_many()

@@ -244,7 +244,7 @@ class Streams:
     def __init__(self, workspaces: ServedWorkspaces, monotonic_ns: Callable[[], int]) -> None:
         self._workspaces, self._monotonic_ns = workspaces, monotonic_ns
         self._known: dict[Path, Stream] = {}
-        self._told_ns: dict[str, int] = {}
+        self._reported_ns: dict[str, int] = {}
         self._lock = threading.Lock()
         self.heartbeat_s = HEARTBEAT_S
 
@@ -265,11 +265,11 @@ class Streams:
             stream = self._known.get(place)
             if stream is None or not stream.readers:
                 return
-            if not ended and now - self._told_ns.get(operation.id, -(1 << 60)) < 100_000_000:
+            if not ended and now - self._reported_ns.get(operation.id, -(1 << 60)) < 100_000_000:
                 return
-            self._told_ns[operation.id] = now
+            self._reported_ns[operation.id] = now
             if ended:
-                del self._told_ns[operation.id]
+                del self._reported_ns[operation.id]
         view = operation.view()
         about = {
             "id": view["id"],

@@ -94,7 +94,7 @@ def run(invocation: Invocation) -> int:
         agents = opened.sessions.active_agents()
         others: dict[str, str] = {}
         if not invocation.json:
-            others = _other_parts(opened, made, databases, agents)
+            others = _component_lines(opened, made, databases, agents)
         back = _reference(opened, made)
         git = _git(opened, outcome) if invocation.json else None
         environment = opened.contents.environment(made) if invocation.json else None
@@ -120,7 +120,7 @@ def _with_directory_warning(
     return outcome if text is None else replace(outcome, warnings=(*outcome.warnings, text))
 
 
-def _other_parts(
+def _component_lines(
     opened: Workspace,
     made: Checkpoint,
     databases: Sequence[SavedDatabase],

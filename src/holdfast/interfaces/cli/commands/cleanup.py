@@ -62,7 +62,7 @@ def run(invocation: Invocation) -> int:
         with invocation.busy("cleaning up") as progress:
             done = opened.upkeep.cleanup(progress)
         if not invocation.options.yes and not invocation.json:
-            _offer_more(invocation, opened)
+            _offer_evictions(invocation, opened)
     return _answer(
         invocation,
         done.decisions,
@@ -89,7 +89,7 @@ def _confirm(invocation: Invocation, decisions: Sequence[Decision]) -> None:
     )
 
 
-def _offer_more(invocation: Invocation, opened: Workspace) -> None:
+def _offer_evictions(invocation: Invocation, opened: Workspace) -> None:
     """If the store is still over its budget, offer to delete more. Only a user at a terminal is
     asked."""
     going = opened.upkeep.over_budget() if can_ask(invocation) else ()

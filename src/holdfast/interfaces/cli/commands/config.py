@@ -254,7 +254,7 @@ def _print_all(invocation: Invocation) -> int:
         origin = visible(origins[key])
         terminal.sentence(terminal.paint(f"    {HELP[key]} [{origin}]", DIM), hang=4)
     _warn_of_retired(invocation, origins)
-    _warn_of_held_back(invocation)
+    _warn_of_untrusted(invocation)
     _print_files(invocation)
     return 0
 
@@ -269,7 +269,7 @@ def _warn_of_retired(invocation: Invocation, origins: Mapping[str, str]) -> None
         invocation.terminal.warn(f"{key} has no effect: {RETIRED[key]}. To remove it: {way}")
 
 
-def _warn_of_held_back(invocation: Invocation) -> None:
+def _warn_of_untrusted(invocation: Invocation) -> None:
     from holdfast.api.settings import project_settings
 
     file = _files(invocation)[0][1]

@@ -50,7 +50,7 @@ def _agents(invocation: Invocation) -> Iterator[Symptom]:
         cure = f"protect one: holdfast install {AGENTS[0]} (or another one)"
         yield Symptom("agents", Gravity.NOTE, "no agent is protected here", cure)
     for found in installed:
-        one = _tried(found, workspace)
+        one = _with_test_event(found, workspace)
         gravity = Gravity.FINE if one.cure is None else Gravity.WARNING
         if not one.protected:
             gravity = Gravity.NOTE if one.removed_by_user else Gravity.PROBLEM
@@ -69,7 +69,7 @@ def _agents(invocation: Invocation) -> Iterator[Symptom]:
         )
 
 
-def _tried(one: Protection, workspace: Path) -> Protection:
+def _with_test_event(one: Protection, workspace: Path) -> Protection:
     """Run a test event, because an existing program may fail to run."""
     from holdfast.interfaces.agent_setup.installation import try_hook
 

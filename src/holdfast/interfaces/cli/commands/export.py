@@ -63,7 +63,7 @@ def run(invocation: Invocation) -> int:
         return _git_bundle(invocation, words)
     with invocation.open() as opened:
         selection = _selection(invocation, opened, words[1:])
-        warnings = _unsealed(opened)
+        warnings = _encryption_warning(opened)
         with invocation.busy("exporting") as progress:
             if words[0] == _STANDARD_OUTPUT:
                 invocation.terminal.flush()
@@ -79,7 +79,7 @@ def run(invocation: Invocation) -> int:
     return 0
 
 
-def _unsealed(opened: Workspace) -> list[str]:
+def _encryption_warning(opened: Workspace) -> list[str]:
     """Warn, because users who encrypt a store may expect encrypted exports."""
     if not opened.is_encrypted:
         return []
@@ -97,7 +97,7 @@ def _git_bundle(invocation: Invocation, words: list[str]) -> int:
     with invocation.open() as opened:
         _require_outside(invocation, opened, path)
         sessions = None if invocation.options.all else [invocation.session(opened)]
-        unsealed = _unsealed(opened)
+        unsealed = _encryption_warning(opened)
         with invocation.busy("exporting", opened):
             outcome = opened.bundles.export_git(
                 path, sessions=sessions, replace=invocation.options.force

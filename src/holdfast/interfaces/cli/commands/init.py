@@ -10,9 +10,9 @@ from holdfast.domain.errors import StoreMissing, UsageError
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.commands.key import (
     add_new_key_options,
+    new_key_hint,
     new_secret,
     wants_new_key,
-    way_to_new_key,
 )
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import DIM, visible
@@ -76,7 +76,7 @@ def run(invocation: Invocation) -> int:
 
         use_former_store(invocation.directory.expanduser().resolve(), os.environ)
     secret = new_secret(invocation) if invocation.options.encrypt else None
-    known = _known(invocation)
+    known = _existing_workspace(invocation)
     new_store = invocation.options.new_store
     with invocation.open(
         create=True,
@@ -102,18 +102,18 @@ def run(invocation: Invocation) -> int:
     terminal.line(f"  The store is {visible(str(store))}")
     if created and encrypted:
         terminal.line(_IF_LOST)
-        if (way := way_to_new_key(invocation)) is not None:
+        if (way := new_key_hint(invocation)) is not None:
             terminal.line(f"  {way}")
     if created and known is not None:
         terminal.line(_inside(known))
     elif created:
-        for line in _surroundings(workspace):
+        for line in _scope_notes(workspace):
             terminal.line(line)
     terminal.line(terminal.paint('  Save it: holdfast checkpoint "why"', DIM))
     return 0
 
 
-def _known(invocation: Invocation) -> Path | None:
+def _existing_workspace(invocation: Invocation) -> Path | None:
     """The existing workspace; None if its store, here or above, is missing."""
     from holdfast.api.stores import nearest_workspace
 
@@ -123,7 +123,7 @@ def _known(invocation: Invocation) -> Path | None:
         return None
 
 
-def _surroundings(workspace: Path) -> Iterator[str]:
+def _scope_notes(workspace: Path) -> Iterator[str]:
     """Lines about what the new workspace does not cover, in case the user expects it to."""
     from holdfast.api.stores import holds_repositories, is_project, repository_top
 

@@ -80,11 +80,11 @@ def run(invocation: Invocation) -> int:
             dry_run=dry_run,
         )
 
-    done = saved_around(invocation, f"holdfast install {agent}", workspace, act)
+    done = save_around(invocation, f"holdfast install {agent}", workspace, act)
     return show(invocation, agent, done, "installed")
 
 
-def saved_around(
+def save_around(
     invocation: Invocation, what: str, workspace: Path, act: Callable[..., Installation]
 ) -> Installation:
     """If there is a store, save before and after, with this name. `undo` then neither reverts the
@@ -94,9 +94,9 @@ def saved_around(
     planned = [change.path for change in act(dry_run=True).changes if change.differs]
     if not any(path.is_relative_to(workspace) for path in planned):
         return act(dry_run=False)
-    trouble = _saved(invocation, f"Before {what}")
+    trouble = _save(invocation, f"Before {what}")
     done = act(dry_run=False)
-    trouble = trouble or _saved(invocation, what)
+    trouble = trouble or _save(invocation, what)
     return replace(done, notes=(*done.notes, trouble)) if trouble else done
 
 
@@ -110,7 +110,7 @@ def _store(workspace: Path) -> Path | None:
         return None
 
 
-def _saved(invocation: Invocation, reason: str) -> str | None:
+def _save(invocation: Invocation, reason: str) -> str | None:
     """The problem, which does not prevent the installation; None also without a store."""
     from holdfast.domain.intent import make_intent
 

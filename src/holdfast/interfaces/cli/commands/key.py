@@ -81,7 +81,7 @@ def run(invocation: Invocation) -> int:
     if action != "list":
         done = {"add": "Added a key", "change": "Changed the key", "remove": "Removed a key"}
         terminal.line(f"{terminal.tick} {done[action]}")
-    if action == "change" and (way := way_to_new_key(invocation)) is not None:
+    if action == "change" and (way := new_key_hint(invocation)) is not None:
         terminal.line(f"  {way}")
     for slot in slots:
         note = terminal.paint("  (the one used now)", DIM) if slot.id == used else ""
@@ -143,7 +143,7 @@ def new_secret(invocation: Invocation) -> Callable[[Path], Secret]:
     return get
 
 
-def way_to_new_key(invocation: Invocation) -> str | None:
+def new_key_hint(invocation: Invocation) -> str | None:
     """What to do so that later commands find a new key in a file; None if they already do."""
     options = invocation.options
     variable, named = "HOLDFAST_KEY_FILE", options.key_file

@@ -8,7 +8,7 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.commands.install import (
     add_scope,
     chosen_scope,
-    saved_around,
+    save_around,
     show,
     workspace_of,
 )
@@ -43,5 +43,5 @@ def run(invocation: Invocation) -> int:
     def act(*, dry_run: bool) -> Installation:
         return uninstall(agent, scope, workspace, dry_run=dry_run)
 
-    done = saved_around(invocation, f"holdfast uninstall {agent}", workspace, act)
+    done = save_around(invocation, f"holdfast uninstall {agent}", workspace, act)
     return show(invocation, agent, done, "uninstalled")

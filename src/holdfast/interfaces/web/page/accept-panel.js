@@ -1,4 +1,4 @@
-// Accept to git: the checkpoints since the last approval as one commit, with its message to edit.
+// Accept to git: squash the checkpoints since the last approval into one commit, with an editable message.
 
 import { api } from "./api.js";
 import { Dialog } from "./dialog.js";
@@ -10,11 +10,11 @@ import { Loading, Refused } from "./states.js";
 import { say, sayProblem } from "./toast.js";
 
 const MOST_LISTED = 100;
-/** @type {Record<string, [string, string]>} git's letters in words, and how they are coloured */
+/** @type {Record<string, [string, string]>} git's letters in words, with their colour class */
 const STATUS = { A: ["add", "create"], M: ["change", ""], D: ["delete", "delete"], T: ["change type", ""] };
 
 /**
- * `range` is one of checkpoints, `A..B`; without it, what is not approved.
+ * `range` is a range of checkpoints, `A..B`; by default the unapproved ones.
  * @param {{session: string, range: string | null, close: () => void}} props
  */
 export function AcceptPanel({ session, range, close }) {

@@ -1,4 +1,4 @@
-// Notes on a moment, written and corrected in place.
+// Notes on a moment, added and edited in place.
 
 import { api } from "./api.js";
 import { exactTime, longAgo, visible } from "./format.js";

@@ -7,7 +7,7 @@ import { countWords } from "./words.js";
 /** Whether the last request reached the server. */
 export const reachable = signal(true);
 
-/** What the server refused, in its own words. */
+/** A refusal, with the server's message. */
 export class Problem extends Error {
   /** @param {number} status @param {{title?: string, detail?: unknown, code?: string, hint?: string}} said */
   constructor(status, said) {
@@ -18,7 +18,7 @@ export class Problem extends Error {
   }
 }
 
-/** No answer at all: the server is not running, or the network is gone. */
+/** No answer: the server is not running, or the network is down. */
 export class Unreachable extends Error {
   constructor() {
     super("The Holdfast server is not responding.");
@@ -76,7 +76,7 @@ async function ask(method, address, more = {}) {
 }
 
 /**
- * Long work answers 202: its result is fetched when it is there.
+ * Long operations answer 202; their result is fetched when it is ready.
  * @param {any} operation @param {string} address @param {{progress?: (progress: Progress) => void}} more @returns {Promise<any>}
  */
 async function finished(operation, address, more) {
@@ -103,10 +103,10 @@ const ofSession = (session) => `/sessions/${encodeURIComponent(session)}`;
 const ofMoment = (session, moment) => `${ofSession(session)}/checkpoints/${encodeURIComponent(moment)}`;
 
 /**
- * @typedef {object} RestoreChoice what to bring back; everything where it is empty
+ * @typedef {object} RestoreChoice what to restore; everything if it is empty
  * @property {string[]} [paths]
  * @property {string[]} [hunks]
- * @property {number} [context] the lines around the changes with which the hunks were named
+ * @property {number} [context] the context lines with which the hunks were named
  * @property {Record<string, string>} [components]
  */
 
@@ -123,8 +123,8 @@ export const api = {
   overviewOf: (workspace) =>
     ask("GET", workspace ? `/api/workspaces/${encodeURIComponent(workspace)}/overview` : "/api/overview"),
   /**
-   * What differs, counted, between the last approval of a session and its newest moment, or, where the workspace is at
-   * that moment, the workspace as it is now.
+   * The number of differences between the last approval of a session and its newest moment, or the current workspace
+   * if it is at that moment.
    * @param {string | null} workspace @param {{id: string, has_head: boolean, last_approved_at: string | null}} session @returns {Promise<string>}
    */
   unapprovedFiles: async (workspace, { id, has_head, last_approved_at }) => {
@@ -138,8 +138,8 @@ export const api = {
   /** @param {string} session @param {string} moment @param {AbortSignal} [signal] */
   moment: (session, moment, signal) => get(ofMoment(session, moment), { files: 0 }, signal),
   /**
-   * What differs: `older` is a moment and `newer` another, or null for the workspace as it is now;
-   * without `older`, the step before.
+   * The differences between two moments; null for `newer` means the current workspace;
+   * without `older`, compare with the previous step.
    * @param {string} session @param {{older: string | null, newer: string | null}} ends @param {Query} part @param {AbortSignal} [signal]
    */
   diff: (session, { older, newer }, part, signal) => {
@@ -148,23 +148,23 @@ export const api = {
     if (older === null) return get(`${ofMoment(session, newer)}/diff`, { with: "before", ...wanted }, signal);
     return get(`${ofMoment(session, older)}/diff/${encodeURIComponent(newer)}`, wanted, signal);
   },
-  /** What a moment changed, without the lines around it. @param {string} session @param {string} moment @param {number} limit */
+  /** A moment's changes, without context lines. @param {string} session @param {string} moment @param {number} limit */
   changesOf: (session, moment, limit) =>
     get(`${ofMoment(session, moment)}/diff`, { with: "before", context: 0, limit }),
-  /** What differs between a moment and now, counted. @param {string} session @param {string} moment @returns {Promise<string>} "" for nothing */
+  /** The number of differences between a moment and now. @param {string} session @param {string} moment @returns {Promise<string>} "" for nothing */
   changedSince: async (session, moment) =>
     differingWords(await get(`${ofMoment(session, moment)}/diff`, { with: "now", limit: 1 })),
   /** @param {string} session @param {string} moment @param {string} path */
   file: (session, moment, path) => get(`${ofMoment(session, moment)}/file`, { path, colours: true }),
   /** @param {string} session @param {string} moment @param {string} path */
   directory: (session, moment, path) => get(`${ofMoment(session, moment)}/tree`, path ? { path } : {}),
-  /** Databases with their rows counted. @param {string} session @param {string} moment */
+  /** Databases with row counts. @param {string} session @param {string} moment */
   databases: (session, moment) => get(`${ofMoment(session, moment)}/databases`),
   /** @param {string} session @param {string} moment */
   memory: (session, moment) => get(`${ofMoment(session, moment)}/memory`),
   /** @param {string} session @param {string} moment @param {string} path */
   rawAddress: (session, moment, path) => apiAddress(`${ofMoment(session, moment)}/raw`, { path }),
-  /** As it is now, where that differs from the moment. @param {string} session @param {string} moment @param {string} path */
+  /** The current file, if it differs from the moment. @param {string} session @param {string} moment @param {string} path */
   rawNowAddress: (session, moment, path) => apiAddress(`${ofMoment(session, moment)}/raw/now`, { path }),
   /** @param {string} query @param {Query} more @param {AbortSignal} [signal] */
   search: (query, more, signal) => get("/search", { q: query, ...more }, signal),
@@ -173,11 +173,11 @@ export const api = {
   /** @param {string} session */
   approval: (session) => get(`${ofSession(session)}/approval`),
   overview: () => get("/overview"),
-  /** The workspace as it is now, beside its last checkpoint. */
+  /** The current workspace, compared with its last checkpoint. */
   status: () => get("/status"),
   doctor: () => get("/doctor"),
   check: () => post("/check"),
-  /** Prometheus' text. */
+  /** Metrics in the Prometheus text format. */
   metrics: () => ask("GET", "/metrics"),
   settings: () => get("/settings"),
   /** @param {string} key @param {unknown} value */
@@ -197,7 +197,7 @@ export const api = {
   restorePreview: (session, moment, choice, signal) =>
     post(`${ofMoment(session, moment)}/rollback/preview`, choice, { signal }),
   /**
-   * `plan` is that of the preview: anything else is refused.
+   * `plan` comes from the preview; the restore is refused if its plan would differ.
    * @param {string} session @param {string} moment @param {RestoreChoice & {plan: string | null}} choice @param {(progress: Progress) => void} progress
    */
   restore: (session, moment, choice, progress) => post(`${ofMoment(session, moment)}/rollback`, choice, { progress }),

@@ -1,4 +1,4 @@
-// The page: top bar, the view that the address names, dialogs and toasts.
+// The page: top bar, the view for the address, dialogs and toasts.
 
 import { api, reachable } from "./api.js";
 import { connect, connection } from "./events.js";
@@ -16,7 +16,7 @@ import { UndoPanel } from "./undo.js";
 import { agentName, isWorking, statusWords } from "./words.js";
 import { visible } from "./format.js";
 
-/** Views that are not the session itself load when they are first opened. @type {Record<string, () => Promise<any>>} */
+/** Views other than the session load when they are first opened. @type {Record<string, () => Promise<any>>} */
 const VIEWS = {
   home: () => import("./home.js").then((module) => module.HomeView),
   session: () => import("./session.js").then((module) => module.SessionView),

@@ -1,4 +1,4 @@
-// Charts as plain SVG, with their figures in words for screen readers.
+// Charts as plain SVG, with text for screen readers.
 
 import { clock, dayOf, duration, plural, size } from "./format.js";
 import { html } from "./html.js";
@@ -8,7 +8,7 @@ const HEIGHT = 96;
 const GAP = 4;
 const FEWEST_BARS = 8;
 
-/** One bar for each bucket, up to the last that has something in it. @param {{buckets: import("./metrics.js").Bucket[], label: string}} props */
+/** One bar per bucket, up to the last non-empty one. @param {{buckets: import("./metrics.js").Bucket[], label: string}} props */
 export function DurationChart({ buckets, label }) {
   const last = buckets.findLastIndex((bucket) => bucket.count > 0);
   if (last < 0) return null;
@@ -34,7 +34,7 @@ function boundWords(bucket) {
   return bucket.most_ms === Infinity ? "longer" : `≤ ${duration(bucket.most_ms)}`;
 }
 
-/** The store as it grew: a step at each checkpoint. @param {{points: {at: string, bytes: number}[]}} props */
+/** The size of the store over time, with a step at each checkpoint. @param {{points: {at: string, bytes: number}[]}} props */
 export function GrowthChart({ points }) {
   const [first, last] = [points[0], points[points.length - 1]];
   const [start, end] = [Date.parse(first.at), Date.parse(last.at)];

@@ -1,5 +1,5 @@
-// A modal panel: the browser keeps the focus inside, Escape closes it, the focus returns. It begins at the field
-// that waits for words, or else at the title.
+// A modal panel: the browser keeps the focus inside, Escape closes it, and the focus returns. The focus starts at the
+// input field, or else at the title.
 
 import { html, useEffect, useRef } from "./html.js";
 

@@ -26,8 +26,8 @@ const CONTEXT = 3;
 /**
  * @typedef {object} Ends the two sides of a difference
  * @property {string} session
- * @property {string | null} older nothing for the first step
- * @property {string | null} newer null for the workspace as it is now
+ * @property {string | null} older null for the first step
+ * @property {string | null} newer null for the current workspace
  */
 
 /**
@@ -36,7 +36,7 @@ const CONTEXT = 3;
  * @param {Ends} props.ends
  * @param {boolean} props.isOpen
  * @param {boolean} props.isAt
- * @param {boolean} props.isBack whether it is now as it was on the older side
+ * @param {boolean} props.isBack whether the current file equals the older side
  * @param {number | null} props.hunkAt
  * @param {boolean} props.split
  * @param {() => void} props.fold
@@ -73,7 +73,7 @@ export function shownPath(file) {
   return isDirectory(file) ? `${file.path}/` : file.path;
 }
 
-/** A restore brings back the older side of the comparison. @param {{file: ChangedFile, isNow: boolean, isBack: boolean, restore: (file: ChangedFile) => void}} props */
+/** A restore restores the older side of the comparison. @param {{file: ChangedFile, isNow: boolean, isBack: boolean, restore: (file: ChangedFile) => void}} props */
 function FileButton({ file, isNow, isBack, restore }) {
   if (isBack) {
     const done = file.change === "removed" ? "back" : file.change === "added" ? "removed" : "restored";
@@ -86,7 +86,7 @@ function FileButton({ file, isNow, isBack, restore }) {
       : file.change === "added"
         ? ["Remove…", `The ${thing} did not exist before`]
         : isNow
-          ? [`Restore ${thing}…`, `The ${thing} as it was at this moment`]
+          ? [`Restore ${thing}…`, `Restores the ${thing} of this moment`]
           : ["Restore older version…", `The ${thing} as it was before these changes, without any later ones`];
   return html`<button class="small" title=${why} onClick=${() => restore(file)}>${words}</button>`;
 }
@@ -205,7 +205,7 @@ function HunkPart({ file, hunk, before, isLast, split, ends, isAt, restore }) {
   </div>`;
 }
 
-/** Whether its lines can be undone one by one. @param {ChangedFile} file */
+/** Whether its hunks can be undone one by one. @param {ChangedFile} file */
 function isText(file) {
   return file.change === "modified" && file.content === "text";
 }
@@ -216,12 +216,12 @@ function endsFile(hunk) {
 }
 
 /**
- * Lines of a file that are the same on both sides, by their numbers on the newer one.
+ * Unchanged lines of a file, by their numbers on the newer side.
  * @param {ChangedFile} file @param {Ends} ends @param {number} first @param {number} end @param {number} shift to the numbers of the older side
  * @returns {Promise<{lines: Line[], isEnd: boolean}>}
  */
 async function unchangedLines(file, ends, first, end, shift) {
-  // The side that is saved has them.
+  // Read them from the side that is saved.
   const [moment, by] = ends.newer === null ? [ends.older ?? "", shift] : [ends.newer, 0];
   const path = ends.newer === null ? (file.old_path ?? file.path) : file.path;
   const whole = await wholeFile(ends.session, moment, path);
@@ -237,7 +237,7 @@ function contextLine(text, number, shift, colours) {
 }
 
 /**
- * The lines of a file as a moment has it, as far as one answer holds them.
+ * The lines of a file at a moment, as far as one answer contains them.
  * @param {string} session @param {string} moment @param {string} path
  * @returns {Promise<{lines: string[], colours: [string, number][][] | null, isBinary: boolean, next: number | null, size_bytes: number}>}
  */

@@ -1,4 +1,4 @@
-// The lines of a hunk as they are drawn: numbers, colours, changed words. Pure.
+// The lines of a hunk for display: numbers, colours, changed words. Pure.
 
 /**
  * @typedef {object} Hunk
@@ -47,7 +47,7 @@ export function coloured(text, colours) {
   return pieces;
 }
 
-/** Marks the words that differ where removed lines are followed by as many added ones. @param {Line[]} lines */
+/** Marks changed words if removed lines are followed by the same number of added lines. @param {Line[]} lines */
 function markWords(lines) {
   for (let start = 0; start < lines.length; start++) {
     if (lines[start].kind !== "r") continue;
@@ -68,7 +68,7 @@ function markPair(removed, added) {
   if (old.length > MOST_WORDS || now.length > MOST_WORDS) return;
   const [keptOld, keptNow] = common(old, now);
   const kept = old.reduce((sum, word, index) => sum + (keptOld[index] ? word.length : 0), 0);
-  if (kept * 3 < Math.max(removed.text.length, added.text.length)) return; // another line, not a changed one
+  if (kept * 3 < Math.max(removed.text.length, added.text.length)) return; // a different line, not a changed one
   removed.pieces = withChanges(removed.pieces, old, keptOld);
   added.pieces = withChanges(added.pieces, now, keptNow);
 }
@@ -78,7 +78,7 @@ function words(text) {
   return text.match(/\w+|\s+|[^\w\s]/gu) ?? [];
 }
 
-/** Which words of both are in their longest common run of words. @param {string[]} old @param {string[]} now */
+/** Which words of both are in their longest common subsequence. @param {string[]} old @param {string[]} now */
 function common(old, now) {
   const width = now.length + 1;
   const best = new Uint16Array((old.length + 1) * width);
@@ -121,7 +121,7 @@ function withChanges(pieces, parts, kept) {
   return found;
 }
 
-/** Two columns: what was on the left, what is on the right. @param {Line[]} lines @returns {[Line | null, Line | null][]} */
+/** Two columns: old on the left, new on the right. @param {Line[]} lines @returns {[Line | null, Line | null][]} */
 export function sideBySide(lines) {
   /** @type {[Line | null, Line | null][]} */
   const rows = [];
@@ -141,7 +141,7 @@ export function sideBySide(lines) {
   return rows;
 }
 
-/** The way back: from the newer side to the older one. @param {Hunk} hunk @returns {Hunk} */
+/** The reverse hunk: from the newer side to the older one. @param {Hunk} hunk @returns {Hunk} */
 export function reversed(hunk) {
   const lines = /** @type {string[]} */ ([]);
   const colours = /** @type {[string, number][][]} */ ([]);

@@ -1,6 +1,6 @@
-// The changes between two moments: what is compared, the list of files, and each file's lines.
+// The changes between two moments: the comparison, the list of files, and each file's lines.
 //
-// The left side is always the older state, and "Restore" always brings back the left side.
+// The left side is always the older state, and "Restore" always restores the left side.
 
 import { api } from "./api.js";
 import { DiffFile, KindMark, LineCounts, shownPath } from "./diff-file.js";
@@ -31,16 +31,16 @@ const SPLIT_KEY = "holdfast-split";
  * @param {{id: string, parent: string | null, changed: any} | null} props.moment
  * @param {Comparison} props.comparison
  * @param {(comparison: Comparison) => void} props.compare
- * @param {number} props.workspaceVersion rises when the workspace may have changed
+ * @param {number} props.workspaceVersion increases when the workspace may have changed
  * @param {string} props.backTo
- * @param {string | null} props.asked the state that the message before this moment found
- * @param {() => void} props.pick lets the person choose another moment to compare with
+ * @param {string | null} props.asked the state before the last message to the agent
+ * @param {() => void} props.pick lets the user choose another moment to compare with
  * @param {Restore} props.restore
  */
 export function DiffView({ session, moment, comparison, compare, asked, pick, workspaceVersion, backTo, restore }) {
   const ends = moment && endsOf(moment, comparison, asked);
   const version = ends?.newer === null ? workspaceVersion : 0;
-  // What is compared with now is asked for again while an agent works: as much as was shown, in place.
+  // A comparison with now is reloaded while an agent works: as many files as were shown, in place.
   const shown = useRef({ ends: "", files: FILES_AT_ONCE });
   const key = `${ends?.older} ${ends?.newer}`;
   if (shown.current.ends !== key) shown.current = { ends: key, files: FILES_AT_ONCE };
@@ -157,7 +157,7 @@ function ChangedFiles({ session, ends, found, split, workspaceVersion, restore, 
   const list = useRef(/** @type {HTMLElement | null} */ (null));
   const whole = { session, older: found.from, newer: ends.newer };
 
-  // A file that is as it was before the step has nothing to bring back.
+  // A file that equals its state before the step has nothing to restore.
   const pending = useLoaded(
     (stop) => (whole.older && whole.newer ? pathsToRestore(session, whole.older, files, stop) : null),
     [session, whole.older, whole.newer, files.length, workspaceVersion],
@@ -267,7 +267,7 @@ function pathsOf(file) {
   return file.old_path ? [file.old_path, file.path] : [file.path];
 }
 
-/** The paths that differ now from a moment, or could not be restored. @param {string} session @param {string} moment @param {ChangedFile[]} files @param {AbortSignal} stop @returns {Promise<string[]>} */
+/** The paths that now differ from a moment, or cannot be restored. @param {string} session @param {string} moment @param {ChangedFile[]} files @param {AbortSignal} stop @returns {Promise<string[]>} */
 async function pathsToRestore(session, moment, files, stop) {
   const plan = await api.restorePreview(session, moment, { paths: files.flatMap(pathsOf) }, stop);
   const listed = [...plan.operations, ...plan.conflicts, ...plan.skipped, ...plan.kept, ...plan.missing];
@@ -279,7 +279,7 @@ function isWithin(path, above) {
   return path === above || path.startsWith(`${above}/`);
 }
 
-/** Whether a file is as it was, of which more may be shown by now. @param {ChangedFile} known @param {ChangedFile} file */
+/** Whether a file is unchanged; more of it may be shown by now. @param {ChangedFile} known @param {ChangedFile} file */
 function isStill(known, file) {
   return (
     known.path === file.path &&
@@ -289,7 +289,7 @@ function isStill(known, file) {
   );
 }
 
-/** Long changes wait for a click, so that the first picture is quick. @param {ChangedFile[]} files */
+/** Long changes open on a click, so that the first render is fast. @param {ChangedFile[]} files */
 function firstFolded(files) {
   let room = OPEN_LINES;
   return new Set(
@@ -316,6 +316,6 @@ function store(value) {
   try {
     localStorage.setItem(SPLIT_KEY, value);
   } catch {
-    // It then lasts as long as the page does.
+    // Then it lasts until the page is closed.
   }
 }

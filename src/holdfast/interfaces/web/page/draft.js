@@ -1,12 +1,12 @@
-// Text that a person has begun to write. Answers that arrive meanwhile do not replace it.
+// Text that the user has begun to type. Answers that arrive meanwhile do not replace it.
 
 import { useState } from "./html.js";
 
 /**
  * @typedef {object} Draft
- * @property {string} text what the field shows: the draft, or else what is kept
+ * @property {string} text the content of the field: the draft, or else the saved text
  * @property {(event: Event) => void} write for `onInput`
- * @property {(sent: string) => void} kept the text was saved; something written since stays
+ * @property {(sent: string) => void} kept the text was saved; anything typed since stays
  */
 
 /** @param {string} kept @returns {Draft} */

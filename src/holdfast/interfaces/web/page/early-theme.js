@@ -3,5 +3,5 @@ try {
   const chosen = localStorage.getItem("holdfast-theme");
   if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
 } catch {
-  // Storage can be blocked; the system's theme applies then.
+  // Storage can be blocked; then the system's theme applies.
 }

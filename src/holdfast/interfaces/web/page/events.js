@@ -1,13 +1,13 @@
-// The live stream: one EventSource for the page, which says what to ask for again.
+// The live stream: one EventSource for the page, which says what to reload.
 //
 // Guarantee: after a lost connection every listener is called with the type "caught-up", so a view
-// that asks again on each call misses nothing.
+// that reloads on each call misses nothing.
 
 import { apiAddress } from "./api.js";
 import { signal } from "./html.js";
 
 /**
- * `session` is where it happened; null where that is the whole workspace, or not known.
+ * `session` is where it happened; null for the whole workspace, or if unknown.
  * @typedef {{type: string, session: string | null}} LiveEvent
  */
 
@@ -36,7 +36,7 @@ function tell(event) {
   for (const listener of [...listeners]) listener(event);
 }
 
-/** Follows the workspace that is shown, and no longer the one before. */
+/** Follows the workspace that is shown, and stops following the previous one. */
 export function connect() {
   source?.close();
   const opened = new EventSource(apiAddress("/events"));
@@ -48,17 +48,17 @@ export function connect() {
     wasLost = false;
   };
   opened.onerror = () => {
-    // An answer that is not a stream, as in a workspace without checkpoints, is no lost connection.
+    // An answer that is not a stream, as in a workspace without checkpoints, is not a lost connection.
     if (opened.readyState !== EventSource.CLOSED) connection.value = "lost";
     wasLost = true;
-    if (opened.readyState !== EventSource.CLOSED || source !== opened) return; // it tries again itself
+    if (opened.readyState !== EventSource.CLOSED || source !== opened) return; // it reconnects automatically
     setTimeout(() => source === opened && connect(), wait_ms);
     wait_ms = Math.min(wait_ms * 2, LONGEST_WAIT_MS);
   };
   for (const type of TYPES) {
     opened.addEventListener(type, (event) => {
       const said = parsed(/** @type {MessageEvent} */ (event).data);
-      if (said.what === "progress") return; // whoever waits for the work asks for it
+      if (said.what === "progress") return; // callers poll long operations themselves
       const session = said.session_id ?? said.dialog_id;
       tell({ type, session: typeof session === "string" ? session : null });
     });

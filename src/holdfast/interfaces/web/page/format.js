@@ -1,10 +1,10 @@
-// Times, sizes, counts and paths as a person reads them.
+// Times, sizes, counts and paths for people.
 
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-// Made once: a formatter costs more than a thousand uses of it.
+// Created once: creating a formatter costs more than a thousand uses.
 const CLOCK = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const EXACT = new Intl.DateTimeFormat([], {
   weekday: "short",
@@ -88,19 +88,19 @@ export function duration(ms) {
   return ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : plural(Math.round(ms / 60_000), "minute");
 }
 
-/** The first figures of an id; the whole of it is copied. @param {string} id */
+/** The first characters of an id; copying copies all of it. @param {string} id */
 export function shortId(id) {
   return id.slice(0, 8);
 }
 
-/** A path in two parts, so that the name never shortens. @param {string} path @returns {[string, string]} */
+/** A path in two parts, so that the name is never shortened. @param {string} path @returns {[string, string]} */
 export function pathParts(path) {
   const cut = path.replace(/\/$/, "").lastIndexOf("/") + 1;
   return [path.slice(0, cut), path.slice(cut)];
 }
 
 /**
- * Text with control and direction characters made visible: they could make a name look like
+ * Text with control and direction characters made visible, because they could make a name look like
  * another one.
  * @param {string} text
  */

@@ -1,4 +1,4 @@
-// Health: is everything saved, how fast, how large, and what needs a hand.
+// Health: what is saved, how fast, how large, and what needs attention.
 
 import { api } from "./api.js";
 import { DurationChart, GrowthChart } from "./charts.js";
@@ -125,7 +125,7 @@ function Watch({ figures }) {
   return html`<div class="figure"><b>Watched</b><span>${directories} watched by the daemon${lost}</span></div>`;
 }
 
-/** What needs a hand is shown; what is fine waits behind a line. @param {{list: any[]}} props */
+/** Problems are shown; the rest is collapsed into one line. @param {{list: any[]}} props */
 function Findings({ list }) {
   const order = ["problem", "warning", "note"];
   const open = list
@@ -154,7 +154,7 @@ function Finding({ status, subject, finding, cure }) {
     ${cure ? html`<${CopyButton} text=${cure} label="Copy the fix" />` : html`<span></span>`}</div>`;
 }
 
-/** Takes long in a large store, so it waits for a click. @param {{checked: () => void}} props */
+/** Runs only on a click, because it takes long in a large store. @param {{checked: () => void}} props */
 function Check({ checked }) {
   const [asked, setAsked] = useState(0);
   const loaded = useLoaded(() => (asked > 0 ? api.check().finally(checked) : null), [asked]);

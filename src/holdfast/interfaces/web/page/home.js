@@ -1,4 +1,4 @@
-// Home: every workspace of this machine and its sessions, the liveliest first.
+// Home: every workspace on this machine and its sessions, most recently active first.
 
 import { api } from "./api.js";
 import { exactTime, longAgo, plural, size, visible } from "./format.js";

@@ -1,4 +1,4 @@
-// The one place that names the vendored libraries: everything else imports from here.
+// The only module that imports the vendored libraries; all others import from here.
 
 import { h, render } from "./vendor/preact.js";
 import htm from "./vendor/htm.js";

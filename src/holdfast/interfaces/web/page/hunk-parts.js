@@ -1,9 +1,9 @@
-// The changes inside a hunk that can be restored one by one, and those that later work has replaced.
+// The changes inside a hunk that can be restored one by one, and those that later changes have replaced.
 //
-//   the hunk's changes, without lines around them → the same between its older side and now
-//   → a change with the same name is still there
+//   the hunk's changes, without context lines → the changes between its older side and now
+//   → a change with the same name still exists
 //
-// The name of a change depends on its place on the older side and on its lines.
+// The name of a change depends on its position on the older side and on its lines.
 
 import { api } from "./api.js";
 import { useLoaded } from "./load.js";
@@ -11,15 +11,15 @@ import { useLoaded } from "./load.js";
 /** @typedef {import("./diff-lines.js").Hunk} Hunk */
 
 /**
- * @typedef {object} ChosenLines the hunk that a person wants to restore, as it was shown
+ * @typedef {object} ChosenLines the hunk that the user wants to restore, as shown
  * @property {string} path
  * @property {Hunk} hunk
- * @property {string | null} newer the moment on its newer side; null for the workspace as it is now
+ * @property {string | null} newer the moment on its newer side; null for the current workspace
  */
 
 /**
  * @param {string} session @param {string} older @param {ChosenLines | undefined} lines
- * @returns {import("./load.js").Loaded<{there: Hunk[], gone: Hunk[]}>} nothing where no lines are chosen
+ * @returns {import("./load.js").Loaded<{there: Hunk[], gone: Hunk[]}>} empty if no lines are chosen
  */
 export function useHunkParts(session, older, lines) {
   return useLoaded(
@@ -42,7 +42,7 @@ export function useHunkParts(session, older, lines) {
 }
 
 /**
- * The changes inside the chosen hunk. A large difference comes in pieces, and so may one of its changes.
+ * The changes inside the chosen hunk. A large difference comes in pieces, which may split a change.
  * @param {ChosenLines} lines @param {(from: string | null) => Promise<any>} ask @returns {Promise<Hunk[]>}
  */
 async function changesWithin({ hunk }, ask) {

@@ -1,4 +1,4 @@
-// The few drawn signs of the page; each has words beside it or a label on its button.
+// The page's icons; each has text beside it or a label on its button.
 
 import { html } from "./html.js";
 

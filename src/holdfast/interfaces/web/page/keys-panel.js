@@ -1,4 +1,4 @@
-// All keys that do something now, by what they are for.
+// All active keyboard shortcuts, by group.
 
 import { Dialog } from "./dialog.js";
 import { html } from "./html.js";
@@ -10,7 +10,7 @@ const NAMES = { "mod+k": "Ctrl K", ArrowRight: "→", ArrowLeft: "←", Escape: 
 /** @param {{close: () => void}} props */
 export function KeysPanel({ close }) {
   const bound = boundKeys();
-  const groups = [...new Set(bound.map((one) => one.group ?? ""))].reverse(); // those of the view first
+  const groups = [...new Set(bound.map((one) => one.group ?? ""))].reverse(); // the view's own group first
   const foot = html`<p>Shift-click two moments on the timeline to compare them.</p>
     <button class="main" onClick=${close}>Close</button>`;
   return html`<${Dialog} close=${close} title="Keys" foot=${foot}>

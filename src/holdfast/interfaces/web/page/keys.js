@@ -1,11 +1,11 @@
-// Every key of the page, in one table: what is bound now is what `?` shows.
+// All keyboard shortcuts in one table; `?` shows the active ones.
 
 import { useLayoutEffect } from "./html.js";
 
 /**
  * @typedef {object} Binding
- * @property {string} key as KeyboardEvent.key says it; "mod+k" is Ctrl-K or ⌘K
- * @property {string} does in a person's words
+ * @property {string} key as in KeyboardEvent.key; "mod+k" is Ctrl-K or ⌘K
+ * @property {string} does the description for users
  * @property {() => void} run
  * @property {string} [group] the heading it is listed under
  */
@@ -13,7 +13,7 @@ import { useLayoutEffect } from "./html.js";
 /** @type {Set<Binding>} */
 const bound = new Set();
 
-/** The bindings of now; a later one with the same key hides an earlier one. @returns {Binding[]} */
+/** The active bindings; a later one with the same key overrides an earlier one. @returns {Binding[]} */
 export function boundKeys() {
   const byKey = new Map([...bound].map((binding) => [binding.key, binding]));
   return [...byKey.values()];
@@ -21,7 +21,7 @@ export function boundKeys() {
 
 /** Binds keys for as long as the component is shown. @param {string} group @param {Binding[]} bindings @param {unknown[]} [inputs] */
 export function useKeys(group, bindings, inputs = []) {
-  // Before the next key, not after the next picture: of two quick presses the second would do what the first did.
+  // Before the next key, not after the next render: otherwise the second of two quick presses would use the old binding.
   useLayoutEffect(() => {
     for (const binding of bindings) bound.add(Object.assign(binding, { group }));
     return () => bindings.forEach((binding) => bound.delete(binding));

@@ -1,4 +1,4 @@
-// The lines beside the timeline: lanes, where they part and join, the sign of each moment, rounds.
+// The graph beside the timeline: lanes with their forks and joins, the symbol of each moment, and rounds.
 
 import { html } from "./html.js";
 import { hasConfidence, sureness } from "./timeline-rows.js";
@@ -12,12 +12,12 @@ export const laneX = (lane) => MARGIN + Math.min(lane, MOST_LANES - 1) * STEP;
 /** @param {number} lanes */
 const lanesWidth = (lanes) => MARGIN + (Math.min(Math.max(lanes, 1), MOST_LANES) - 1) * STEP + 16;
 
-/** Where the sign of a row is. @param {import("./timeline-rows.js").Row} row */
+/** The position of a row's symbol. @param {import("./timeline-rows.js").Row} row */
 export const signY = (row) => (row.quiet ? row.height / 2 : row.type === "moment" ? 17 : row.height / 2);
 
 /**
  * @param {{row: import("./timeline-rows.js").Row, lanes: number, bracket: string | null, bracketEnds: "" | "top" | "bottom" | "both"}} props
- * `bracket` is the status of the round that the row is in.
+ * `bracket` is the status of the row's round.
  */
 export function Lanes({ row, lanes, bracket, bracketEnds }) {
   const middle = signY(row);
@@ -49,7 +49,7 @@ function bracketPath(height, ends) {
   return `${open} V${bottom}${bottom < height ? " H11" : ""}`;
 }
 
-/** One shape a kind, so that colour is never alone. @param {{row: import("./timeline-rows.js").Row, x: number, y: number}} props */
+/** One shape per kind, so that colour is never the only difference. @param {{row: import("./timeline-rows.js").Row, x: number, y: number}} props */
 function Sign({ row, x, y }) {
   const moment = row.event.checkpoint;
   if (!moment) return null;

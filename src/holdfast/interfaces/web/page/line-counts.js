@@ -1,4 +1,4 @@
-// How many lines each moment in sight added and removed, and how many directories. A moment never changes, so each is asked for once.
+// The lines that each visible moment added and removed, and its directories. A moment never changes, so each is requested once.
 
 import { api } from "./api.js";
 import { signal } from "./html.js";
@@ -6,7 +6,7 @@ import { changedFiles } from "./timeline-rows.js";
 
 const MOST_FILES = 20;
 
-/** @typedef {{added: number, removed: number, directories: number}} Lines lines of text, and paths that are directories */
+/** @typedef {{added: number, removed: number, directories: number}} Lines lines of text, and the number of directories */
 
 export class LineCounts {
   /** @param {string} session */
@@ -21,14 +21,14 @@ export class LineCounts {
     this.isAsking = false;
   }
 
-  /** Null until it is known; without lines where the files are too many or have none. @param {string} moment */
+  /** Null until known; without lines if there are too many files or none has lines. @param {string} moment */
   of(moment) {
     const found = this.known.get(moment) ?? signal(/** @type {Lines | null} */ (null));
     this.known.set(moment, found);
     return found;
   }
 
-  /** Asks for one after the other, so that a click on a moment waits for one at most. @param {import("./timeline-rows.js").Outline[]} moments */
+  /** Sends one request at a time, so that a click on a moment waits for one at most. @param {import("./timeline-rows.js").Outline[]} moments */
   async want(moments) {
     this.wanted = moments.filter((one) => hasChanges(one) && !this.asked.has(one.id));
     if (this.isAsking) return;
@@ -39,7 +39,7 @@ export class LineCounts {
         const limit = changedFiles(next) > MOST_FILES ? 1 : MOST_FILES;
         this.of(next.id).value = linesOf(await api.changesOf(this.session, next.id, limit));
       } catch {
-        this.asked.delete(next.id); // asked for again when it is next in sight
+        this.asked.delete(next.id); // requested again when it is next visible
       }
     }
     this.isAsking = false;

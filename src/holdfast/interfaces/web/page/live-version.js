@@ -1,4 +1,4 @@
-// A number that rises when something has happened: an input for what should be asked for again.
+// A number that increases with each event; data that depends on it is reloaded.
 
 import { listen } from "./events.js";
 import { useEffect, useState } from "./html.js";

@@ -1,11 +1,11 @@
-// Asking the server for what a view shows: the answer, the failure, and only the newest of each.
+// Loads a view's data: the newest answer and the newest error.
 
 import { useEffect, useState } from "./html.js";
 
 /**
  * @template T
  * @typedef {object} Loaded
- * @property {T | null} value the last answer; it stays while the next one is on its way
+ * @property {T | null} value the last answer; kept while the next one is loading
  * @property {unknown} error
  * @property {boolean} busy
  * @property {() => void} again
@@ -13,9 +13,9 @@ import { useEffect, useState } from "./html.js";
 
 /**
  * @template T
- * @param {(signal: AbortSignal) => Promise<T> | null} ask null where there is nothing to ask for
- * @param {unknown[]} inputs asks anew when one of them changes
- * @param {{keep?: boolean}} [how] whether the old answer stays until the new one is there
+ * @param {(signal: AbortSignal) => Promise<T> | null} ask null if there is nothing to load
+ * @param {unknown[]} inputs reloads when one of them changes
+ * @param {{keep?: boolean}} [how] whether to keep the old answer until the new one arrives
  * @returns {Loaded<T>}
  */
 export function useLoaded(ask, inputs, how = {}) {
@@ -28,7 +28,7 @@ export function useLoaded(ask, inputs, how = {}) {
     }),
   );
   const [round, setRound] = useState(0);
-  // Effects run after the picture: until then, the state still belongs to the inputs before.
+  // Effects run after the render; until then, the state belongs to the previous inputs.
   const isCurrent = areSame(state.inputs, inputs);
   const known = isCurrent || how.keep ? state.value : null;
   useEffect(() => {

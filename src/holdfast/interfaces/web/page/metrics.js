@@ -1,11 +1,11 @@
-// The server's own measurements, read from what it gives to Prometheus. Pure.
+// The server's metrics, parsed from its Prometheus output. Pure.
 
-/** @typedef {{most_ms: number, count: number}} Bucket what took at most so long, and longer than the one before */
-/** @typedef {{count: number, half: number | null, most: number | null, buckets: Bucket[]}} Durations p50 and p95 in milliseconds, as the buckets bound them */
+/** @typedef {{most_ms: number, count: number}} Bucket durations up to `most_ms` and above the previous bucket */
+/** @typedef {{count: number, half: number | null, most: number | null, buckets: Bucket[]}} Durations p50 and p95 in milliseconds, as upper bounds from the buckets */
 
 /**
  * @param {string} text the exposition format
- * @param {string} name of a histogram; all its labels are taken together
+ * @param {string} name of a histogram; all its labels are added up
  * @param {number} unit_ms how many milliseconds one unit of the histogram is
  * @returns {Durations}
  */
@@ -33,7 +33,7 @@ export function durations(text, name, unit_ms) {
   return { count: total, half: at(0.5), most: at(0.95), buckets };
 }
 
-/** A figure without labels; null where the server does not give it. @param {string} text @param {string} name */
+/** A metric without labels; null if the server does not report it. @param {string} text @param {string} name */
 export function gauge(text, name) {
   const line = text.split("\n").find((one) => one.startsWith(`${name} `));
   return line === undefined ? null : Number(line.slice(name.length + 1));

@@ -1,4 +1,4 @@
-// The moment: reason, facts, what was saved with it, notes, and the way back.
+// The moment: reason, facts, saved state, notes, and the restore button.
 
 import { Annotations } from "./annotations.js";
 import { api } from "./api.js";
@@ -19,8 +19,8 @@ const MOST_LEFT_OUT = 8;
  * @param {object} props
  * @param {string} props.session
  * @param {import("./load.js").Loaded<any>} props.loaded
- * @param {number} props.directories how many of the paths that it changed are directories
- * @param {string | null} props.restoredTo the reason of the moment that a restore went back to
+ * @param {number} props.directories how many of its changed paths are directories
+ * @param {string | null} props.restoredTo the reason of the restored moment
  * @param {string} props.backTo
  * @param {string} props.changesAt
  * @param {(moment: any) => void} props.restore
@@ -171,7 +171,7 @@ function gitWords(git) {
   return html`${place}${commit}${dirt.length > 0 && html`, <span title=${files}>${dirt.join(", ")}</span>`}`;
 }
 
-/** Counting rows takes longer than the rest, so they come later. @param {{session: string, moment: any}} props */
+/** Counting rows takes longer than the rest, so the counts are added later. @param {{session: string, moment: any}} props */
 function Databases({ session, moment }) {
   const counted = useLoaded(() => api.databases(session, moment.id), [session, moment.id]);
   const listed = counted.value ?? moment.databases;
@@ -189,7 +189,7 @@ function databaseWords(one) {
   return html`<code>${visible(one.name)}</code> · ${parts.filter(Boolean).join(", ")}`;
 }
 
-/** State other than files that was saved, and is not named above. @param {any} moment */
+/** Other saved state that is not listed above. @param {any} moment */
 function savedBesides(moment) {
   const names = ["agents", "external", "worktrees", "knowledge"];
   const saved = moment.components.filter(
@@ -219,7 +219,7 @@ export function Calls({ calls }) {
     ${said.map((words) => html`<div class="call" tabindex="0">${words}</div>`)}</div>`;
 }
 
-/** A call without its input says nothing that the title does not. @param {string | Record<string, any>} call */
+/** Without its input, a call repeats the title. @param {string | Record<string, any>} call */
 function callText(call) {
   if (typeof call === "string") return visible(call);
   const given = call.input ?? call.arguments ?? {};

@@ -1,4 +1,4 @@
-// A path whose directory shortens before its name does; always text, never markup.
+// A path whose directory is shortened before its name; always text, never markup.
 
 import { pathParts, visible } from "./format.js";
 import { html } from "./html.js";

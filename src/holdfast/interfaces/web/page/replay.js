@@ -1,4 +1,4 @@
-// Replay: walk through a session and look at the files as they were. Nothing is changed.
+// Replay: step through a session and view the old files. Nothing is changed.
 
 import { api } from "./api.js";
 import { clock, exactTime, longAgo, plural, size, visible } from "./format.js";
@@ -34,7 +34,7 @@ export function ReplayView({ session }) {
     if (target) navigate(address("s", session, "replay", target.id), { replace: true });
   };
   const playOrPause = () => {
-    if (!isPlaying && place === list.length - 1) goTo(0); // from the end, it plays from the start
+    if (!isPlaying && place === list.length - 1) goTo(0); // at the end, start again
     setPlaying(!isPlaying);
   };
   useEffect(() => void (document.title = "Replay · Holdfast"), []);
@@ -145,7 +145,7 @@ function StepPanel({ session, step }) {
 function FilesThen({ session, step, before }) {
   const [path, setPath] = useState(/** @type {string | null} */ (null));
   const [open, setOpen] = useState(() => new Set(/** @type {string[]} */ ([])));
-  // The step in which the person chose a file: its changes, which arrive later, then choose no other one.
+  // The step in which the user chose a file. Changes that load later must not select another one.
   const chosenIn = useRef(/** @type {string | null} */ (null));
   const changed = useLoaded(
     (stop) => api.diff(session, { older: before?.id ?? null, newer: step.id }, { colours: false }, stop),
@@ -154,7 +154,7 @@ function FilesThen({ session, step, before }) {
   );
   const touched = new Set((changed.value?.files ?? []).map((/** @type {any} */ file) => file.path));
   useEffect(() => {
-    // Directories of changed files open, and stay open in the steps that follow.
+    // Directories of changed files are opened, and stay open in later steps.
     setOpen((known) => new Set([...known, ...[...touched].flatMap(parentsOf)]));
     const file = (changed.value?.files ?? []).find((/** @type {any} */ one) => one.change !== "removed");
     if (file && chosenIn.current !== step.id) setPath(file.path);

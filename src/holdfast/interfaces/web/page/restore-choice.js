@@ -1,6 +1,6 @@
-// Which parts of a plan are restored: each path with a tick, and directories that stand for what is in them. Pure.
+// Which parts of a plan are restored: a checkbox per path, and one per directory for its content. Pure.
 //
-//   one row per path → a directory with several of them is a row too → a row's tick stands for the paths without rows below
+//   one row per path → also a row for a directory with several paths → its checkbox covers the paths below it
 
 import { countWords } from "./words.js";
 
@@ -8,15 +8,15 @@ import { countWords } from "./words.js";
 /**
  * @typedef {object} ChoiceRow
  * @property {string} path
- * @property {string | null} type what happens to it; null for a directory that stays and has several paths that change
+ * @property {string | null} type its change; null for an unchanged directory with several changed paths
  * @property {boolean} isDirectory
- * @property {string[]} leaves the paths that its tick stands for: its own, or those below it
+ * @property {string[]} leaves the paths that its checkbox covers: its own, or those below it
  */
 
 /** @param {{operations: Operation[], affected_files: string[]}} plan @returns {ChoiceRow[]} a directory before its content */
 export function choiceRows({ operations, affected_files }) {
   const files = new Set(affected_files);
-  // Where a file takes the place of a directory or the other way round, the last step makes the new one.
+  // If a file replaces a directory or the reverse, the last step creates the new one.
   const types = new Map(operations.map((one) => [one.path, one.type]));
   /** @type {Map<string, Set<string>>} */
   const children = new Map();
@@ -56,7 +56,7 @@ export function chosenPart(row, left) {
   return kept === 0 ? "all" : kept < row.leaves.length ? "some" : "none";
 }
 
-/** The rows that happen: a directory comes to be for anything in it, and goes or changes with all of it. @param {ChoiceRow[]} rows @param {Set<string>} left */
+/** The effective rows: a directory is created for any path in it, and deleted or changed only with all of them. @param {ChoiceRow[]} rows @param {Set<string>} left */
 export function chosenRows(rows, left) {
   return rows.filter((row) => {
     const part = chosenPart(row, left);
@@ -64,14 +64,14 @@ export function chosenRows(rows, left) {
   });
 }
 
-/** The same as paths to ask for. Directories that come to be for a path in them need not be named. @param {ChoiceRow[]} rows @param {Set<string>} left */
+/** The same as request paths. Directories that are created for a path in them need not be listed. @param {ChoiceRow[]} rows @param {Set<string>} left */
 export function chosenPaths(rows, left) {
   return chosenRows(rows, left)
     .filter((row) => row.type !== "mkdir" || isLeaf(row))
     .map((row) => row.path);
 }
 
-/** Without the paths of a row, or with all of them again. @param {ChoiceRow} row @param {Set<string>} left */
+/** Excludes the paths of a row, or includes all of them again. @param {ChoiceRow} row @param {Set<string>} left */
 export function toggled(row, left) {
   const next = new Set(left);
   const isChosen = chosenPart(row, left) === "all";
@@ -79,7 +79,7 @@ export function toggled(row, left) {
   return next;
 }
 
-/** The paths that stay where only missing ones come back. @param {ChoiceRow[]} rows */
+/** The paths to exclude if only deleted ones are restored. @param {ChoiceRow[]} rows */
 export function presentPaths(rows) {
   return rows.filter((row) => isLeaf(row) && deed(row.type ?? "") !== "create").map((row) => row.path);
 }
@@ -90,7 +90,7 @@ export function deed(type) {
   return type === "delete" || type === "rmdir" ? "delete" : "rewrite";
 }
 
-/** What a plan or a restore changes: "37 files and 2 directories". @param {{operations: Operation[], affected_files: string[]}} plan */
+/** The changes of a plan or restore: "37 files and 2 directories". @param {{operations: Operation[], affected_files: string[]}} plan */
 export function changedWords(plan) {
   return rowWords(choiceRows(plan).filter((row) => row.type !== null));
 }
@@ -106,7 +106,7 @@ function parent(path) {
   return path.slice(0, Math.max(0, path.lastIndexOf("/")));
 }
 
-/** A directory stands right before its content. @param {string} one @param {string} other */
+/** Sorts a directory directly before its content. @param {string} one @param {string} other */
 function byPlace(one, other) {
   const [first, second] = [one.replaceAll("/", "\0"), other.replaceAll("/", "\0")];
   return first < second ? -1 : first > second ? 1 : 0;

@@ -1,4 +1,4 @@
-// The restore panel: everything that will happen, before the button that says so.
+// The restore panel: a full preview above the button that restores.
 
 import { api } from "./api.js";
 import { Dialog } from "./dialog.js";
@@ -22,7 +22,7 @@ import { componentWords, titleText } from "./words.js";
  * @property {"moment" | "reset"} what
  * @property {string} moment the checkpoint; for a reset, the session's own choice
  * @property {import("./api.js").RestoreChoice} choice
- * @property {import("./hunk-parts.js").ChosenLines} [lines] of one file, and nothing else of it
+ * @property {import("./hunk-parts.js").ChosenLines} [lines] only these lines of one file
  */
 
 /** @param {{session: string, task: RestoreTask, close: () => void, done: () => void, compare: () => void}} props */
@@ -62,13 +62,13 @@ export function RestorePanel({ session, task, close, done, compare }) {
   const chosen = chosenRows(rows, left);
   const name = target.value ? (target.value.name ? visible(target.value.name) : inQuotes(target.value.reasoning)) : "…";
 
-  /** What to restore, with the plan that has to hold. @returns {Promise<import("./api.js").RestoreChoice & {plan: string}>} */
+  /** What to restore, with the plan that must still match. @returns {Promise<import("./api.js").RestoreChoice & {plan: string}>} */
   const checkedChoice = async () => {
     const whole = { ...choice, components };
     if (left.size === 0) return { ...whole, plan: plan.plan };
     const part = { ...whole, paths: chosenPaths(rows, left) };
     const { plan: planOfPart } = await api.restorePreview(session, task.moment, part);
-    // Asked after the part: if everything is still as it was shown, so is the part.
+    // Checked after the part: if the whole plan is unchanged, so is the part.
     const now = await api.restorePreview(session, task.moment, whole);
     if (now.plan !== plan.plan) throw new Error("The workspace has changed since the preview");
     return { ...part, plan: planOfPart };
@@ -166,7 +166,7 @@ function ProgressLine({ progress }) {
     }</div>`;
 }
 
-/** A title that stands between quotation marks. @param {string} reasoning */
+/** A title for use in quotation marks. @param {string} reasoning */
 function inQuotes(reasoning) {
   return titleText(reasoning).replaceAll("“", "‘").replaceAll("”", "’");
 }
@@ -180,7 +180,7 @@ function title(task, name) {
   return `Restore “${name}”`;
 }
 
-/** @param {RestoreTask} task @param {string} files in words @param {boolean} nothing @param {string[]} others what else is restored */
+/** @param {RestoreTask} task @param {string} files in words @param {boolean} nothing @param {string[]} others other restored state */
 function buttonWords(task, files, nothing, others) {
   if (nothing) return "Nothing to restore";
   if (task.lines) return task.lines.newer === null ? "Restore these lines" : "Undo these lines";
@@ -197,7 +197,7 @@ function Under({ moment }) {
     ${clock(moment.created_at)}</span> ${day}${moment.name && ` · ${titleText(moment.reasoning)}`}${note && html` · note: “${visible(note.text)}”`}`;
 }
 
-/** Says what was restored, with the way back. @param {string} session @param {RestoreTask} task @param {any} outcome @param {() => void} done */
+/** Reports what was restored, with an undo button. @param {string} session @param {RestoreTask} task @param {any} outcome @param {() => void} done */
 function sayRestored(session, task, outcome, done) {
   const changed = changedWords(outcome);
   const way = { undo: () => api.undo(session), redo: () => api.redo(session) };

@@ -1,4 +1,4 @@
-// What a restore would do, as the panel lists it: files, components, git, and what stays as it is.
+// The restore preview in the panel: files, components, git, and what stays unchanged.
 
 import { api } from "./api.js";
 import { Lines } from "./diff-file.js";
@@ -16,17 +16,17 @@ const MOST_LISTED = 200;
 /** @typedef {import("./restore-panel.js").RestoreTask} RestoreTask */
 /** @typedef {import("./restore-choice.js").ChoiceRow} ChoiceRow */
 /** @typedef {{path: string, by: "agent" | "person" | "restore" | "unsaved", session_id: string | null, agent: string | null, at: string | null}} LastChange */
-/** @typedef {Record<string, number> | null} Rows by table; null where they cannot be counted */
+/** @typedef {Record<string, number> | null} Rows by table; null if they cannot be counted */
 
 /**
  * @param {object} props
  * @param {string} props.session @param {RestoreTask} props.task @param {any} props.plan @param {ChoiceRow[]} props.rows
- * @param {number | null} props.fileCount files of the moment; null until it is known
+ * @param {number | null} props.fileCount files of the moment; null until known
  * @param {Set<string>} props.left @param {(left: Set<string>) => void} props.setLeft
  * @param {Record<string, string>} props.components @param {(components: Record<string, string>) => void} props.setComponents
  */
 export function RestorePlan({ session, task, plan, rows, fileCount, left, setLeft, components, setComponents }) {
-  // Lines and single files are shown in full, so there is nothing to count.
+  // Lines and single files are shown in full, so no counts are needed.
   const isOneFile = task.choice.paths !== undefined && rows.length === 1;
   const canChoose = task.what === "moment" && !task.lines && rows.filter(isLeaf).length > 1;
   const changes = new Map(plan.last_changes.map((/** @type {LastChange} */ one) => [one.path, one]));
@@ -117,7 +117,7 @@ export function RestorePlan({ session, task, plan, rows, fileCount, left, setLef
     }`;
 }
 
-/** Ticks for many files at once. @param {{rows: ChoiceRow[], setLeft: (left: Set<string>) => void}} props */
+/** Buttons that check many files at once. @param {{rows: ChoiceRow[], setLeft: (left: Set<string>) => void}} props */
 function Choosers({ rows, setLeft }) {
   const all = rows.flatMap((row) => row.leaves);
   const present = presentPaths(rows);
@@ -149,7 +149,7 @@ function Counts({ rows, isPart, fileCount, left }) {
 }
 
 /**
- * A file that is left out stays as it is, unless the restore had to create it.
+ * An excluded file stays as it is, unless the restore would create it.
  * @param {{isPart: boolean, fileCount: number | null, files: ChoiceRow[], left: Set<string>}} props
  */
 function Untouched({ isPart, fileCount, files, left }) {
@@ -189,7 +189,7 @@ function allRows(rows, isMissing) {
   return isMissing ? "no file" : "uncounted rows";
 }
 
-/** Who changed a file last; the work of anyone but this session's agent stands out. @param {{change: LastChange, session: string}} props */
+/** Who changed a file last; changes by anyone but this session's agent are highlighted. @param {{change: LastChange, session: string}} props */
 function ChangedBy({ change, session }) {
   const isMine = change.by === "restore" || (change.by === "agent" && change.session_id === session);
   const who = {
@@ -237,7 +237,7 @@ function doesWords({ type, isDirectory }, part) {
   return does === "create" ? "bring back" : "remove";
 }
 
-/** What the restore would do to one file: from now to then. @param {{session: string, target: string, path: string}} props */
+/** The effect of the restore on one file: from now to then. @param {{session: string, target: string, path: string}} props */
 function Peek({ session, target, path }) {
   const loaded = useLoaded((stop) => api.diff(session, { older: target, newer: null }, { path }, stop), [path]);
   if (loaded.busy) return html`<div class="peek"><${Loading} label="Loading the change" /></div>`;

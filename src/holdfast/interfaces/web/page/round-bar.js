@@ -1,4 +1,4 @@
-// The round bar: unapproved work, and what can be done about it.
+// The round bar: unapproved work, and its actions.
 
 import { api } from "./api.js";
 import { Dialog } from "./dialog.js";
@@ -8,7 +8,7 @@ import { useLoaded } from "./load.js";
 import { say, sayProblem } from "./toast.js";
 
 /**
- * `accept` opens the panel of a commit, of a range of checkpoints or of what is not approved.
+ * `accept` opens the commit panel for a range of checkpoints, or for the unapproved ones.
  * @param {{session: string, version: number, review: (approved: string | null) => void, reset: () => void, accept: (range: string | null) => void, changed: () => void}} props
  */
 export function RoundBar({ session, version, review, reset, accept, changed }) {
@@ -18,7 +18,7 @@ export function RoundBar({ session, version, review, reset, accept, changed }) {
   const active = rounds.find((/** @type {any} */ round) => round.status === "active");
   const number = /\d+$/.exec(active?.name ?? "")?.[0] ?? "1";
   const last = rounds.findLast((/** @type {any} */ round) => round.status === "merged");
-  // A panel with half-written words stays, whatever the bar says meanwhile.
+  // A panel with unsaved text stays open, whatever the bar shows meanwhile.
   return html`${
     approval?.has_unapproved &&
     html`<section class="round" aria-label="Unapproved work">
@@ -27,7 +27,7 @@ export function RoundBar({ session, version, review, reset, accept, changed }) {
         <button title="See every change since the last approval" onClick=${() => review(approval.approved)}>Review</button>
         <button title="Turn the unapproved work into one git commit" onClick=${() => accept(null)}>Commit to git…</button>
         <button title="Discard the unapproved work, after a preview" onClick=${reset}>Reset…</button>
-        <button class="main" title="Keep the files as they are as the approved state" onClick=${() => setPanel("approve")}>Approve…</button>
+        <button class="main" title="Make the current files the approved state" onClick=${() => setPanel("approve")}>Approve…</button>
       </div>
     </section>`
   }
@@ -74,10 +74,10 @@ function ApprovePanel({ session, close, done, commit, number }) {
       sayProblem(error, "Not approved");
     }
   };
-  const foot = html`<p>A reset will return to this state.</p><button onClick=${close}>Cancel</button>
+  const foot = html`<p>A reset returns to this state.</p><button onClick=${close}>Cancel</button>
     <button class="main" form="approve" disabled=${isWorking}>Approve round ${number}</button>`;
   return html`<${Dialog} narrow=${true} close=${close} title=${`Approve round ${number}`}
-    under="The files as they are now become the approved state." foot=${foot}>
+    under="The current files become the approved state." foot=${foot}>
     <form id="approve" onSubmit=${submit}><section><label class="field"><span>Message <span class="faint">optional</span></span>
       <input type="text" name="message" placeholder="login works" maxlength="1000" autofocus /></label></section></form>
   <//>`;

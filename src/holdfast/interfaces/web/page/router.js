@@ -1,7 +1,7 @@
-// Where one is in the page: the address is the only state that survives a reload.
+// Routing: the address is the only state that survives a reload.
 //
 //   /                        home            /w/{workspace}/…   the same in another workspace
-//   /s/{session}[/{moment}]  the session; on a phone the moment has the screen to itself
+//   /s/{session}[/{moment}]  the session; on a phone the moment fills the screen
 //   …/{moment}/changes       on a phone, its diff
 //   /s/{session}/replay[/{moment}]   /search?q=   /settings   /health
 
@@ -45,7 +45,7 @@ function decoded(part) {
 
 export const route = signal(parseRoute(location));
 
-/** The address of something, in the workspace that is shown. @param {...(string | null | undefined)} parts */
+/** An address in the workspace that is shown. @param {...(string | null | undefined)} parts */
 export function address(...parts) {
   const { workspace } = route.value;
   const all = (workspace ? ["w", workspace, ...parts] : parts).filter((part) => part != null);
@@ -67,7 +67,7 @@ export function navigate(target, how = {}) {
   route.value = parseRoute(location);
 }
 
-/** Follows plain clicks on the page's own links without loading the page again. */
+/** Follows plain clicks on the page's own links without reloading the page. */
 export function startRouter() {
   addEventListener("popstate", () => (route.value = parseRoute(location)));
   document.addEventListener("click", (event) => {

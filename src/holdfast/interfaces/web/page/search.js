@@ -1,4 +1,4 @@
-// Search: over reasons, messages, paths and commands of every session, straight to the moment.
+// Search reasons, messages, paths and commands of every session, with links to the moments.
 
 import { api } from "./api.js";
 import { useDraft } from "./draft.js";
@@ -39,7 +39,7 @@ export function SearchView() {
   });
   useEffect(() => (box.current?.focus(), void (document.title = "Search · Holdfast")), []);
   const go = (/** @type {Record<string, string>} */ changed) => {
-    // From the address as it is by now: a timer may call this after a facet was chosen.
+    // From the current address: a timer may call this after a facet was chosen.
     const next = Object.entries({ ...Object.fromEntries(route.value.query), ...changed }).filter(([, value]) => value);
     navigate(`${address("search")}?${new URLSearchParams(next)}`, { replace: true });
   };
@@ -147,7 +147,7 @@ function TextFacet({ label, value, choose }) {
 }
 
 /**
- * The facets as filters of the search. It knows no agents, so an agent is all of its sessions.
+ * The facets as search filters. There is no agent filter, so an agent becomes all of its sessions.
  * @param {string} asked @param {Record<string, string>} facets @param {{id: string, agent: string | null}[]} sessions
  */
 function queryText(asked, facets, sessions) {
@@ -171,7 +171,7 @@ function Hit({ hit, title }) {
       match !== inTitle &&
       !(match.field === "tool call" && paths.some((/** @type {any} */ path) => match.text.endsWith(path.text))),
   );
-  // The words of an automatic reason are those of its path or command, which are listed anyway.
+  // An automatic reason repeats its path or command, which is listed anyway.
   const [shownTitle, shown] =
     !inTitle || !moment
       ? [moment ? titleOf(moment.name ?? moment.reasoning) : "A message", hit.matches]
@@ -190,7 +190,7 @@ function Hit({ hit, title }) {
   </a></li>`;
 }
 
-/** Whether a match is the title as it is shown. @param {string} text @param {string} words */
+/** Whether a match is the displayed title. @param {string} text @param {string} words */
 function isSame(text, words) {
   return text === words && titleText(words) === visible(words);
 }

@@ -1,4 +1,4 @@
-// The session: timeline, moment and changes side by side; on a phone one at a time.
+// The session: timeline, moment and changes side by side, or one at a time on a phone.
 
 import { AcceptPanel } from "./accept-panel.js";
 import { api } from "./api.js";
@@ -34,7 +34,7 @@ export function SessionView({ session }) {
   const rows = useRef(/** @type {import("./timeline-rows.js").Row[]} */ ([]));
   const { moment: asked, changes, query } = route.value;
   const data = timeline.data.value;
-  // Without a choice the newest moment is shown, until a person begins to read: then that one stays.
+  // Without a selection the newest moment is shown. Once the user starts reading, that moment stays.
   const [read, setRead] = useState(/** @type {string | null} */ (null));
   const chosen = asked ?? read ?? data?.head ?? data?.events.find((event) => event.checkpoint)?.checkpoint?.id ?? null;
   const live = useLiveVersion(QUIET_MS, (event) => event.session === null || event.session === session);
@@ -42,7 +42,7 @@ export function SessionView({ session }) {
     keep: true,
   });
   const moment = loaded.value?.id === chosen ? loaded.value : null;
-  // The newest moment has what was saved last, even if it only records a restore of some files.
+  // The newest moment has the last saved state, even if it only records a restore of some files.
   const saved = data?.events.find((event) => event.checkpoint)?.checkpoint?.id ?? null;
   const counted = useLoaded(
     () => (saved ? api.changedSince(session, saved).then((words) => ({ saved, words })) : null),
@@ -61,7 +61,7 @@ export function SessionView({ session }) {
   const target = outlines.get(outline?.restores_from ?? "");
   const askedAt = useMemo(() => stateBeforeMessage(data?.events ?? [], outline), [data?.events, outline]);
   const comparison = query.get("with") ?? defaultComparison(outline, askedAt);
-  // The moment that waits for another one to be compared with.
+  // The moment for which the user is choosing another one to compare with.
   const [picking, setPicking] = useState(/** @type {string | null} */ (null));
 
   const refresh = () => {
@@ -107,7 +107,7 @@ export function SessionView({ session }) {
   const accept = (/** @type {string | null} */ range) => setPanel({ type: "accept", range });
   const approvedRange = chosen && rangeOfApproved(data?.rounds ?? [], chosen);
   const begun = () => !asked && read === null && setRead(chosen);
-  /** Where one is now: the moment that the restore has made. */
+  /** Go to the moment that the restore has created. */
   const restored = () => {
     setRead(null);
     navigate(momentAddress(session));
@@ -130,7 +130,7 @@ export function SessionView({ session }) {
       { key: "2", does: "Compare with now", run: () => compare("now") },
       { key: "3", does: "Compare with the start", run: () => compare("first") },
       ...(askedAt ? [{ key: "4", does: "Compare with your message", run: () => compare("message") }] : []),
-      ...(picking ? [{ key: "Escape", does: "Compare with no other moment", run: () => setPicking(null) }] : []),
+      ...(picking ? [{ key: "Escape", does: "Cancel the comparison", run: () => setPicking(null) }] : []),
     ],
     [chosen, session, query.get("with"), changes, askedAt, picking],
   );
@@ -143,7 +143,7 @@ export function SessionView({ session }) {
     : html`<div class="filter-bar"><h2>Timeline</h2>
     ${
       unsaved &&
-      html`<span class="soft num" title="Changed since the last moment was saved">
+      html`<span class="soft num" title="Changed since the last checkpoint">
       ${unsaved} not saved</span>`
     }
     <button class="small" title="Undo the last action, after a preview (u)" onClick=${() => openUndo(refresh)}>Undo…</button>
@@ -184,7 +184,7 @@ export function SessionView({ session }) {
 }
 
 /**
- * The checkpoints that an approval at a moment was about; null where there was none.
+ * The checkpoints that an approval at a moment covers; null if there was none.
  * @param {{status: string, approved: string | null}[]} rounds oldest first @param {string} moment
  */
 function rangeOfApproved(rounds, moment) {
@@ -196,7 +196,7 @@ function rangeOfApproved(rounds, moment) {
 /** @typedef {{changed: {added: number, modified: number, removed: number}, parent: string | null, kind: string, id: string, message_index: number | null}} ShownMoment */
 
 /**
- * The state that the message before a moment found; null where it is not known, or the moment itself.
+ * The state before the message that led to a moment; null if unknown, or if it is the moment itself.
  * @param {import("./timeline-rows.js").TimelineEvent[]} events @param {ShownMoment | null} moment
  */
 function stateBeforeMessage(events, moment) {
@@ -210,8 +210,8 @@ function stateBeforeMessage(events, moment) {
 }
 
 /**
- * A checkpoint with a reason sums up the work since the message; any other step that changed nothing says more beside
- * the present.
+ * A manual checkpoint is compared with the message before it. Any other step without changes is more informative in a
+ * comparison with now.
  * @param {ShownMoment | null} moment @param {string | null} askedAt
  */
 function defaultComparison(moment, askedAt) {

@@ -1,4 +1,4 @@
-// Settings: grouped by what they are for, each with its origin; retention beside what it would remove.
+// Settings by topic, each with its origin; retention rules beside what they would remove.
 
 import { api } from "./api.js";
 import { useDraft } from "./draft.js";
@@ -134,7 +134,7 @@ function SettingLine({ setting, changed }) {
   </div>`;
 }
 
-/** Names that say what a setting does; the others are readable as they are. @type {Record<string, string>} */
+/** Labels for settings whose keys are not clear enough. @type {Record<string, string>} */
 const LABELS = {
   auto_edit: "Before an edit",
   auto_shell: "Before a command",
@@ -172,7 +172,7 @@ function originWords(origin) {
 function Field({ id, setting, value, keep, invalid }) {
   const isSize = /budget|size/.test(setting.key);
   const draft = useDraft(Array.isArray(value) ? value.join("\n") : isSize ? size(Number(value)) : String(value ?? ""));
-  /** What is refused stays in its field, beside the reason. @param {(text: string) => unknown} read @returns {(event: Event) => Promise<void>} */
+  /** A refused value stays in its field, with the reason. @param {(text: string) => unknown} read @returns {(event: Event) => Promise<void>} */
   const keepText = (read) => async (event) => {
     const written = text(event);
     if (await keep(read(written))) draft.kept(written);

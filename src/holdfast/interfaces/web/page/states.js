@@ -1,4 +1,4 @@
-// What a view shows while it has nothing to show: loading, empty, refused, unreachable.
+// Placeholders for views: loading, empty, refused, unreachable.
 
 import { html } from "./html.js";
 
@@ -24,7 +24,7 @@ export function Refused({ error, doing, again }) {
     ${again && html`<button onClick=${again}>Try again</button>`}</div>`;
 }
 
-/** What fills an empty store. */
+/** Commands that create the first checkpoints. */
 export function FirstSteps() {
   return html`<${Empty} title="Nothing saved yet"><p>Each of these fills the timeline:</p>
     <pre>holdfast install claude-code                  # save before every edit of an agent

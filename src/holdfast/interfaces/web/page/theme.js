@@ -27,7 +27,7 @@ export function chooseTheme(chosen) {
   try {
     localStorage.setItem(KEY, chosen);
   } catch {
-    // It then lasts as long as the page does.
+    // Then it lasts until the page is closed.
   }
 }
 

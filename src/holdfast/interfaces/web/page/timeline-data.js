@@ -1,9 +1,9 @@
 // The loaded part of a session's timeline: pages of events, kept up to date by live events.
 //
-//   first page → older pages as one scrolls → after a live event the first page again, spliced in
+//   first page → older pages while scrolling → after a live event the first page again, spliced in
 //
-// A page may be spliced onto older ones only if the lanes meet: where a new experiment has moved
-// them, everything that was loaded is asked for again.
+// A page can be spliced onto older ones only if the lanes match. If a new branch of work has moved
+// them, everything is reloaded.
 
 import { api } from "./api.js";
 import { signal } from "./html.js";
@@ -38,7 +38,7 @@ export class SessionTimeline {
     this.isAskedAgain = false;
   }
 
-  /** The first page, again. Calls while one is on its way become one more. */
+  /** Reloads the first page. Calls during a request are merged into one more request. */
   async refresh() {
     if (this.asking) {
       this.isAskedAgain = true;

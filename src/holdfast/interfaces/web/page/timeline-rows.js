@@ -1,13 +1,13 @@
-// The events of a timeline as the rows that are drawn. Pure: no DOM, no requests.
+// Timeline events as display rows. Pure: no DOM, no requests.
 //
-//   newest first → a message heads what followed it → days part it → each row knows its lanes
+//   newest first → a message is above what followed it → separated by days → each row has its lanes
 //
-// Notes are counted on their moment, approvals are marked on theirs, and edits that were kept are
-// left out: the moments around them say the same.
+// Notes are counted at their moment, and approvals marked at theirs. Edits that were kept are
+// left out, because the moments around them show the same.
 
 import { dayOf } from "./format.js";
 
-/** Row heights in pixels; on a phone every row is tall enough for a finger. */
+/** Row heights in pixels; on a phone every row is large enough to tap. */
 const HEIGHTS = { day: 32, message: 56, longMessage: 76, moment: 52, quiet: 28, quietOnPhone: 40 };
 const LINE_LENGTH = 42;
 
@@ -37,18 +37,18 @@ const LINE_LENGTH = 42;
  * @property {string} key
  * @property {"day" | "message" | "moment" | "activity"} type
  * @property {number} height
- * @property {TimelineEvent} event the one that it shows, or for a day the one below it
+ * @property {TimelineEvent} event its event, or for a day the one below it
  * @property {string} day
- * @property {number[]} above lanes that come in from above
- * @property {number[]} below lanes that go on below
+ * @property {number[]} above lanes that enter from above
+ * @property {number[]} below lanes that continue below
  * @property {number | null} lane
  * @property {number[]} joins
  * @property {boolean} quiet
  * @property {number} notes
- * @property {string | null} approval the words of an approval of this moment; "" for one without
+ * @property {string | null} approval the message of this moment's approval; "" for an approval without one
  * @property {string | null} round
- * @property {string | null} target the reason of the moment that a restore went back to
- * @property {boolean} isPersons whether a person, not the agent, made the changes
+ * @property {string | null} target the reason of the restored moment
+ * @property {boolean} isPersons whether the user, not the agent, made the changes
  */
 
 /** @param {TimelineEvent[]} events newest first @param {{now_ms?: number, isPhone?: boolean}} [how] @returns {Row[]} */
@@ -107,15 +107,15 @@ export function timelineRows(events, how = {}) {
 }
 
 /**
- * Moments before something happens have what changed until then. If the agent did nothing since the
- * moment before them, a person did it.
+ * Automatic moments before an action contain earlier changes. If the agent did nothing since the
+ * previous moment, the user made them.
  * @param {Row[]} rows @param {TimelineEvent[]} events newest first
  */
 function markPersonsEdits(rows, events) {
   /** @type {Set<string>} */
   const persons = new Set();
   /** @type {Outline | null} */
-  let later = null; // waits for the moment before it
+  let later = null; // until its previous moment is found
   for (const event of events) {
     const moment = event.checkpoint;
     if (moment) {
@@ -162,7 +162,7 @@ function emptyRow(event, type, height, day) {
   };
 }
 
-/** Naming a day is slow, and thousands of events share one. @param {number} now_ms @returns {(at: string) => string} */
+/** Formatting a day is slow, and thousands of events share one. @param {number} now_ms @returns {(at: string) => string} */
 function dayNames(now_ms) {
   /** @type {Map<number, string>} */
   const known = new Map();
@@ -217,7 +217,7 @@ function withDays(rows) {
     }
     found.push(row);
   }
-  // A row without a lane of its own lets through what enters the next row that has one.
+  // A row without its own lane passes on the lanes that enter the next row with one.
   let entering = /** @type {number[]} */ ([]);
   for (const row of found.toReversed()) {
     if (row.type === "moment" || row.type === "activity") entering = row.above;
@@ -237,7 +237,7 @@ export function sureness(confidence) {
   return confidence >= 0.7 ? "fair" : "unsure";
 }
 
-/** Whether a person or an agent said how sure it is; automatic moments only have the default. @param {string} kind */
+/** Whether the confidence was given; automatic moments only have the default. @param {string} kind */
 export function hasConfidence(kind) {
   return kind === "manual" || kind === "merge";
 }

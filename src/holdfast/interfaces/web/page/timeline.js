@@ -1,4 +1,4 @@
-// The timeline: only the rows in sight are in the document, however long the session is.
+// The timeline: only visible rows are in the document, however long the session is.
 
 import { clock, exactTime, plural, shortAgo, visible } from "./format.js";
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./html.js";
@@ -23,7 +23,7 @@ const AFTER_SCROLLING_MS = 120;
  * @param {(moment: string) => string} props.link
  * @param {(moment: string) => void} props.mark
  * @param {boolean} props.isPicking whether a click chooses the other end of a comparison
- * @param {unknown} props.head what stands above the rows
+ * @param {unknown} props.head the content above the rows
  * @param {(rows: Row[]) => void} props.rowsChanged
  */
 export function Timeline({ timeline, chosen, marked, link, mark, isPicking, head, rowsChanged }) {
@@ -75,7 +75,7 @@ export function Timeline({ timeline, chosen, marked, link, mark, isPicking, head
     return () => clearTimeout(soon);
   }, [rows, first, last]);
   const lanes = data?.lanes ?? 1;
-  // A row that is drawn already is the same object, which the next drawing skips.
+  // Reuse the objects of rendered rows, so that the next render skips them.
   const drawn = useMemo(() => new Map(), [rows, chosen, marked, lanes, link, isPicking]);
   const rowFor = (/** @type {number} */ place) => {
     const row = rows[place];
@@ -105,7 +105,7 @@ export function Timeline({ timeline, chosen, marked, link, mark, isPicking, head
 }
 
 /**
- * Rows that appear above what one reads must not move it.
+ * New rows above the visible ones must not move them.
  * @param {{current: HTMLElement | null}} pane @param {Row[]} rows @param {Float64Array} tops
  */
 function useKeptPlace(pane, rows, tops) {
@@ -162,7 +162,7 @@ function roundBrackets(rows, rounds) {
   });
 }
 
-/** Pairs of rows: a restore of everything, and the moment that it went back to. @param {Row[]} rows @returns {[number, number][]} */
+/** Pairs of rows: a full restore, and the moment it restored. @param {Row[]} rows @returns {[number, number][]} */
 function restoreArcs(rows) {
   const places = new Map(rows.map((row, index) => [row.key, index]));
   /** @type {[number, number][]} */
@@ -206,7 +206,7 @@ function TimelineRow({ row, top, lanes, bracket, chosen, marked, link, mark, isP
     const card = html`<div class="body"><div class="card"><small>You · <span class="num">${clock(row.event.at)}</span>
       ${undone && " · rolled back"}</small><p>${visible((row.event.content ?? "").slice(0, MOST_OF_A_MESSAGE))}</p></div></div>`;
     const classes = undone ? "row message rolled-back" : "row message";
-    const before = row.event.checkpoint_id; // the state that the message found
+    const before = row.event.checkpoint_id; // the state before the message
     if (!before) return html`<div class=${classes} style=${style} ...${place}>${beside}${card}</div>`;
     return html`<div ...${place}>
       <a class=${classes} style=${style} href=${link(before)} title="Go to the moment before this message">

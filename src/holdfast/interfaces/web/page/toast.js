@@ -1,4 +1,4 @@
-// Short messages at the bottom, with the way back beside them.
+// Short messages at the bottom, with an undo button.
 
 import { html, signal } from "./html.js";
 import { cross } from "./icons.js";
@@ -20,7 +20,7 @@ let last = 0;
 /** @param {Toast} toast */
 export function say(toast) {
   const key = ++last;
-  // What an older one offers to do may be about something else by now.
+  // The action of an older toast may be outdated.
   const others = toast.action ? shown.value.filter((one) => !one.action) : shown.value;
   shown.value = [...others.slice(-2), { ...toast, key }];
   if (!toast.wrong) setTimeout(() => close(key), LASTS_MS);

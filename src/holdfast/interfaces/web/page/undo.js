@@ -1,4 +1,4 @@
-// Undoes the last action in the workspace, yours or an agent's: shown first, then done.
+// Undoes the last action in the workspace, yours or an agent's, after a preview.
 
 import { api } from "./api.js";
 import { Dialog } from "./dialog.js";
@@ -47,7 +47,7 @@ function Panel({ close, done }) {
     close();
     await redoWith(LAST, done);
   };
-  const foot = html`<p>Everything as it is now is saved first.</p><button onClick=${close}>Cancel</button>
+  const foot = html`<p>The current state is saved first.</p><button onClick=${close}>Cancel</button>
     <button class="main" disabled=${!plan || isWorking} onClick=${run}>Undo ${changed}</button>`;
   return html`<${Dialog} narrow=${true} close=${close} title="Undo the last action" foot=${foot}>
     ${
@@ -86,7 +86,7 @@ function sayUndone(undone, way, done) {
   });
 }
 
-/** Undoes, and says so with the way forth. @param {WayBack} way @param {() => void} done */
+/** Undoes, and reports it with a redo button. @param {WayBack} way @param {() => void} done */
 export async function undoWith(way, done) {
   try {
     const undone = await way.undo();

@@ -1,4 +1,4 @@
-// Sentences about moments, in a person's words.
+// Sentences about moments, for people.
 
 import { html } from "./html.js";
 import { plural, visible } from "./format.js";
@@ -8,7 +8,7 @@ const EDITS = /^(edit|multiedit|notebookedit|edit_file|replace|str_replace|searc
 
 /**
  * What happened, and the command or path that it happened to: "Edited" and `src/auth.py`.
- * @param {string} reasoning @returns {[string, string] | null} null where the reason is a sentence
+ * @param {string} reasoning @returns {[string, string] | null} null if the reason is a sentence
  */
 function deedOf(reasoning) {
   const line = visible(reasoning.split("\n", 1)[0]);
@@ -34,9 +34,9 @@ export function titleOf(reasoning) {
 }
 
 /**
- * A restore, undo or reset in a person's words.
- * @param {string} reasoning @param {string[]} paths that it was limited to @param {string | null} target the reason of the moment that it went back to
- * @returns {unknown} null where the reason is something else
+ * A restore, undo or reset in words.
+ * @param {string} reasoning @param {string[]} paths that it was limited to @param {string | null} target the reason of the restored moment
+ * @returns {unknown} null for any other reason
  */
 export function returnTitle(reasoning, paths, target) {
   const line = visible(reasoning.split("\n", 1)[0]);
@@ -79,7 +79,7 @@ export function countWords(files, directories) {
 }
 
 /**
- * What changed since the step before: "3 files", "2 files and 1 directory deleted".
+ * Changes since the previous step: "3 files", "2 files and 1 directory deleted".
  * @param {{added: number, modified: number, removed: number}} changed @param {number} [directories] how many of them are directories
  */
 export function changeWords(changed, directories = 0) {
@@ -92,12 +92,12 @@ export function changeWords(changed, directories = 0) {
 }
 
 /**
- * The server's remarks are parts of sentences. The options of the command line that they name are choices on the page.
- * @param {string} words @param {boolean} [hasChoices] whether those choices are right above
+ * The server's remarks are parts of sentences. Command-line options in them are choices on the page.
+ * @param {string} words @param {boolean} [hasChoices] whether those choices are directly above
  */
 export function remarkWords(words, hasChoices = false) {
   const whole = visible(words).replace(/;? ?(to [^;:]*?): --git [^;]*$/, hasChoices ? "; $1, choose how above" : "");
-  // A path or a name at the beginning keeps its own spelling.
+  // A path or name at the beginning keeps its case.
   const first = /^[a-z]+\b(?![./_-])/.test(whole) ? whole.charAt(0).toUpperCase() : whole.charAt(0);
   return first + whole.slice(1) + (/[.!?]$/.test(whole) ? "" : ".");
 }
@@ -130,7 +130,7 @@ export function agentName(agent) {
     .join(" ");
 }
 
-/** Whether an agent is at work: a person's session stays open without anything going on. @param {{status: string, agent: string | null}} session */
+/** Whether an agent is working; a user's own session stays open without activity. @param {{status: string, agent: string | null}} session */
 export function isWorking(session) {
   return session.status === "active" && Boolean(session.agent);
 }
@@ -140,7 +140,7 @@ export function statusWords({ status }) {
   return status === "active" ? "open" : status;
 }
 
-/** State other than files, as it is called in a sentence. @param {string} component */
+/** A component's name in a sentence. @param {string} component */
 export function componentWords(component) {
   /** @type {Record<string, string>} */
   const words = {
