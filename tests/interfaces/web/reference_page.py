@@ -21,7 +21,7 @@ _HEAD = """\
 
 Every route of [the HTTP API](../guides/http-api.md). Each one below `/api/`, except
 `/api/workspaces`, exists for every workspace too, as `/api/workspaces/{workspace_id}/…`. Every
-route can also answer with a problem.
+route can also answer with a problem. A request body has at most 1 MiB.
 """
 _METHODS = ("get", "post", "put", "delete")
 

@@ -48,7 +48,7 @@ the checkpoint; put paths after --.
 
 Two checkpoints are shown with both reasons, even from different sessions. Renames are detected by
 content, and notebooks are compared by cell. --patch writes a patch for git apply, with notebooks as
-text."""
+text. In a pipe, it writes the exact bytes."""
     parser.epilog = """\
 examples:
   $ holdfast diff
