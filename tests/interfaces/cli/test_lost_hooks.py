@@ -10,6 +10,8 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.interfaces.tools.handlers import ToolHandlers
 from tests.interfaces.cli.command_line import CommandLine
+from tests.interfaces.cli.pseudo_terminal import Screen
+from tests.support.tree_hash import describe
 
 pytestmark = pytest.mark.requirement("HK-7", "RB-1")
 
@@ -34,18 +36,38 @@ def warnings(cli: CommandLine, *arguments: str) -> list[str]:
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_undo_of_an_installation_says_that_the_agent_is_then_not_protected(
+def test_without_a_question_the_undo_of_an_installation_is_refused(
     agent: str, cli: CommandLine
 ) -> None:
-    cli.save()
+    before = cli.save()
     assert cli("install", agent, "--project").status == 0
+    installed = describe(cli.workspace)
     assert lost(agent) in cli("undo", "--dry-run").err
     [preview] = warnings(cli, "undo", "--dry-run")
-    done = cli("undo", "--yes")
+    for arguments in (["--yes"], []):
+        refused = cli("undo", *arguments)
+        assert refused.status == 5
+        assert f"would remove Holdfast's hooks of {agent} in " in refused.err
+        assert f"holdfast uninstall {agent} --project" in refused.err
+        assert f"holdfast restore {before[:10]} --yes" in refused.err
+        assert cli("undo", "--json", *arguments).error["code"] == "refused"
+        assert describe(cli.workspace) == installed
+    done = cli("restore", before, "--yes")
     assert done.status == 0
     assert f"warning: {preview}" in done.err
-    assert warnings(cli, "redo", "--yes") == []
-    assert warnings(cli, "undo", "--yes") == [preview]
+    assert warnings(cli, "undo", "--yes") == []
+    assert warnings(cli, "redo", "--yes") == [preview]
+
+
+def test_on_a_terminal_the_undo_of_an_installation_asks(cli: CommandLine) -> None:
+    cli.save()
+    assert cli("install", "claude-code", "--project").status == 0
+    with Screen(cli.workspace, "undo", columns=300) as screen:
+        shown = screen.read_until("Undo?")
+        screen.type("y\n")
+        screen.finish()
+    assert lost("claude-code") in " ".join(screen.plain(shown))
+    assert not (cli.workspace / ".claude/settings.json").exists()
 
 
 def test_only_a_restore_that_removes_the_last_hooks_says_so(cli: CommandLine) -> None:

@@ -10,18 +10,20 @@ from collections.abc import Iterator, Sequence
 from os import fsencode
 from typing import TYPE_CHECKING, TypeVar
 
-from holdfast.domain.errors import HoldfastError
+from holdfast.domain.errors import HoldfastError, Refused
+from holdfast.domain.ids import short
 from holdfast.domain.paths import to_text
-from holdfast.values.classes import replace
+from holdfast.values.classes import NamedTuple, replace
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from holdfast.api.restores import RestoreRequest
     from holdfast.api.workspace import Workspace
     from holdfast.domain.outcomes import RestoreOutcome
     from holdfast.domain.restore.plan import RestorePlan, Step
     from holdfast.domain.trees.entries import Entry
-    from holdfast.interfaces.agents.agent import Agent, SettingsFile
+    from holdfast.interfaces.agents.agent import Agent, Locations, SettingsFile
 
 _SCOPE = "project"
 _Found = TypeVar("_Found", "RestorePlan", "RestoreOutcome")
@@ -29,20 +31,56 @@ _Found = TypeVar("_Found", "RestorePlan", "RestoreOutcome")
 
 def with_lost_hooks(opened: Workspace, found: _Found) -> _Found:
     """A plan or an outcome, with a warning for each agent that loses its protection."""
-    said: tuple[str, ...] = tuple(_warnings(opened, found)) if found.steps else ()
+    said = tuple(
+        f"{lost.agent} loses its Holdfast hooks in {lost.where} and is then not protected; to "
+        f"install them again: holdfast install {lost.agent} --{_SCOPE}"
+        for lost in _lost_hooks(opened, found)
+    )
     return replace(found, warnings=(*found.warnings, *said)) if said else found
 
 
-def _warnings(opened: Workspace, found: RestorePlan | RestoreOutcome) -> Iterator[str]:
-    from holdfast.domain.outcomes import RestoreOutcome
+def require_hooks_kept(opened: Workspace, request: RestoreRequest) -> None:
+    """For an undo without a question: `Refused` if an agent would lose its protection."""
+    from holdfast.interfaces.agent_setup.protection import locations
+    from holdfast.interfaces.agents import every_agent
+
+    at = locations(opened.path)
+    files = [place.path for agent in every_agent() for place in _project_files(agent, at)]
+    if not any(path.is_relative_to(at.workspace) and path.exists() for path in files):
+        return
+    found = list(_lost_hooks(opened, opened.restores.plan(request)))
+    if found:
+        names = ", ".join(f"{lost.agent} in {lost.where}" for lost in found)
+        commands = [f"holdfast uninstall {lost.agent} --{_SCOPE}" for lost in found]
+        raise Refused(
+            f"this would remove Holdfast's hooks of {names}, so nothing was undone",
+            hint=f"to remove them: {'; '.join(commands)}; to undo the change anyway: holdfast "
+            f"restore {short(request.target.id)} --yes",
+        )
+
+
+class _LostHooks(NamedTuple):
+    agent: str
+    where: str
+
+
+def _project_files(agent: Agent, at: Locations) -> Sequence[SettingsFile]:
     from holdfast.interfaces.agent_setup.holdfast_command import NAME
+
+    return agent.hook_files(_SCOPE, at, NAME)
+
+
+def _lost_hooks(opened: Workspace, found: RestorePlan | RestoreOutcome) -> Iterator[_LostHooks]:
+    if not found.steps:
+        return
+    from holdfast.domain.outcomes import RestoreOutcome
     from holdfast.interfaces.agent_setup.protection import locations
     from holdfast.interfaces.agents import every_agent
 
     at = locations(opened.path)
     steps = {step.path: step for step in found.steps}
     for agent in every_agent():
-        places = agent.hook_files(_SCOPE, at, NAME)
+        places = _project_files(agent, at)
         changed = [_step(at.workspace, place, steps) for place in places]
         if not any(changed):
             continue
@@ -59,10 +97,7 @@ def _warnings(opened: Workspace, found: RestorePlan | RestoreOutcome) -> Iterato
         if _is_protected_elsewhere(agent, opened.path):
             continue
         where = next(to_text(step.path) for step in changed if step is not None)
-        yield (
-            f"{agent.name} loses its Holdfast hooks in {where} and is then not protected; to "
-            f"install them again: holdfast install {agent.name} --{_SCOPE}"
-        )
+        yield _LostHooks(agent.name, where)
 
 
 def _step(workspace: Path, place: SettingsFile, steps: dict[bytes, Step]) -> Step | None:

@@ -38,7 +38,8 @@ undone states stay in holdfast log.
 
 If the last tool call only deleted files that are not saved, undo says so, and with --yes it refuses
 to undo earlier changes instead. If it deleted other files too, undo restores those, lists what is
-missing and ends with status 3. With --session, undo the last restore of that session."""
+missing and ends with status 3. Without a question it also refuses to undo holdfast install, because
+the agent would not be protected any more. With --session, undo the last restore of that session."""
     parser.epilog = """\
 examples:
   $ holdfast undo
@@ -62,7 +63,9 @@ def run(invocation: Invocation) -> int:
     with place as opened:
         scope = invocation.scope(opened)
         if scope is not None:
-            return undo_or_redo(invocation, opened, opened.restores.undo_request(scope))
+            request = opened.restores.undo_request(scope)
+            _require_hooks_kept(invocation, opened, request)
+            return undo_or_redo(invocation, opened, request)
         with invocation.busy("looking", opened):
             try:
                 step = opened.restores.last_step(turn=turn)
@@ -70,6 +73,7 @@ def run(invocation: Invocation) -> int:
                 error = _with_loss(opened, error)
                 raise _with_projects_below(invocation, opened, error) from None
         _require_known_loss(invocation, opened, step)
+        _require_hooks_kept(invocation, opened, step.request)
         if not invocation.json:
             for command in undo_commands_below(invocation, opened):
                 invocation.terminal.note(f"note: a nested project changed later: {command}")
@@ -99,8 +103,7 @@ def _require_known_loss(invocation: Invocation, opened: Workspace, step: UndoSte
         return
     words = visible(opened.restores.loss_words(step.loss))
     words = f"{words[0].upper()}{words[1:]}"
-    asks = can_ask(invocation) and not invocation.options.yes
-    if not asks and not invocation.options.dry_run:
+    if not _asks(invocation) and not invocation.options.dry_run:
         before = opened.restores.undone_words(step)
         way = (
             f"to undo what happened before that, {before}: "
@@ -110,6 +113,18 @@ def _require_known_loss(invocation: Invocation, opened: Workspace, step: UndoSte
         raise Refused(f"{words}, so nothing was undone", hint=f"{way}; {save}" if save else way)
     if not invocation.json:
         invocation.terminal.warn(f"{words}; this undoes the change before it")
+
+
+def _asks(invocation: Invocation) -> bool:
+    return can_ask(invocation) and not invocation.options.yes
+
+
+def _require_hooks_kept(invocation: Invocation, opened: Workspace, request: RestoreRequest) -> None:
+    """An agent loses its protection only if the user has seen that."""
+    if not _asks(invocation) and not invocation.options.dry_run:
+        from holdfast.interfaces.agent_setup.lost_hooks import require_hooks_kept
+
+        require_hooks_kept(opened, request)
 
 
 def _with_projects_below(

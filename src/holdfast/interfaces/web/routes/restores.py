@@ -20,7 +20,7 @@ from holdfast.api.workspace import Workspace
 from holdfast.domain.errors import Refused
 from holdfast.domain.ids import SessionId
 from holdfast.domain.operations import OperationKind
-from holdfast.interfaces.agent_setup.lost_hooks import with_lost_hooks
+from holdfast.interfaces.agent_setup.lost_hooks import require_hooks_kept, with_lost_hooks
 from holdfast.interfaces.tools.restore_result import fingerprint
 from holdfast.interfaces.web.operations import LATER, run_long
 from holdfast.interfaces.web.parameters import Reference, SessionParameter
@@ -173,6 +173,8 @@ def undo_last(request: Request, body: Annotated[UndoBody | None, Body()] = None)
         undone = undone_view(step, words, step.at)
         if chosen.dry_run:
             return Answer(_preview(request, workspace, step.request, undone))
+        if chosen.plan is None:  # no preview has named the agents that lose their hooks
+            require_hooks_kept(workspace, step.request)
         return Answer(
             _carry_out(request, workspace, lambda: step.request, chosen.plan, undone=undone)
         )
