@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from holdfast import SessionCheckpointer
 from holdfast.api.confirmations import VALID_MINUTES, Confirmations
 from holdfast.domain.errors import Refused
+from holdfast.engine.engine import Engine
 from holdfast.interfaces.tools.arguments import BadArguments, parse_arguments
 from holdfast.interfaces.tools.handlers import TOOLS
 from holdfast.interfaces.tools.maintenance import CleanedUp
@@ -185,6 +186,31 @@ def test_a_workspace_that_changed_since_the_preview_is_previewed_again(
     assert (workspace / "notes.txt").read_bytes() == b"broken"
     assert tools.call("checkpoint_restore", {"confirm_token": answer.data.confirm_token}).success
     assert (workspace / "src" / "app.py").read_bytes() == b"print(1)\n"
+
+
+@pytest.mark.requirement("RB-1")
+def test_a_change_just_before_the_store_is_locked_is_previewed_again(
+    tools: ToolHandlers,
+    session: SessionCheckpointer,
+    workspace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session.checkpoint("good")
+    fill(workspace / "notes.txt", b"broken")
+    first = tools.call("checkpoint_restore", {"ref": "HEAD"}).data
+    assert isinstance(first, Restored)
+    restore = Engine.restore
+
+    def late(engine: Engine, *given: Any, **named: Any) -> Any:
+        fill(workspace / "src" / "app.py", b"changed too")
+        return restore(engine, *given, **named)
+
+    monkeypatch.setattr(Engine, "restore", late)
+    answer = tools.call("checkpoint_restore", {"confirm_token": first.confirm_token})
+    assert isinstance(answer.data, Restored)
+    assert not answer.data.done
+    assert (workspace / "src" / "app.py").read_bytes() == b"changed too"
+    assert (workspace / "notes.txt").read_bytes() == b"broken"
 
 
 def test_a_token_means_the_checkpoint_that_was_shown(

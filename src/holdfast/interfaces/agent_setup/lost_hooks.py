@@ -31,7 +31,7 @@ _Found = TypeVar("_Found", "RestorePlan", "RestoreOutcome")
 
 def with_lost_hooks(opened: Workspace, found: _Found) -> _Found:
     """A plan or an outcome, with a warning for each agent that loses its protection."""
-    said = tuple(
+    said: tuple[str, ...] = tuple(
         f"{lost.agent} loses its Holdfast hooks in {lost.where} and is then not protected; to "
         f"install them again: holdfast install {lost.agent} --{_SCOPE}"
         for lost in _lost_hooks(opened, found)

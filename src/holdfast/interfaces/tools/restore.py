@@ -50,6 +50,10 @@ class _Preview:
     plan: bytes
 
 
+class _PlanChanged(Exception):
+    """The restore would do something else than its preview showed."""
+
+
 def restore(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     token = arguments.pop("confirm_token")
     if token is None or arguments["preview"]:
@@ -151,13 +155,23 @@ def _show_preview(
 
 
 def _carry_out(context: ToolContext, tool: str, preview: _Preview) -> Answer:
-    request = preview.request
-    if fingerprint(context.workspace.restores.plan(request)) != preview.plan:
+    request, restores = preview.request, context.workspace.restores
+
+    def as_shown() -> RestoreRequest:
+        """Called with the store's lock held, so that no other restore can intervene."""
+        if fingerprint(restores.plan(request)) != preview.plan:
+            raise _PlanChanged
+        return request
+
+    try:
+        stopped = []
+        if dict(preview.arguments).get("stop_agents", False):
+            as_shown()  # no agent has to end for a restore that is not carried out
+            stopped = context.workspace.sessions.stop_agents()
+        outcome = restores.restore(as_shown)
+    except _PlanChanged:
         first = "The workspace has changed since the preview; nothing was done. The new preview:"
         return _show_preview(context, tool, request, dict(preview.arguments), first)
-    asked = dict(preview.arguments).get("stop_agents", False)
-    stopped = context.workspace.sessions.stop_agents() if asked else []
-    outcome = context.workspace.restores.restore(request)
     answer = restore_answer(context, request, outcome, "To undo this: checkpoint_undo {}.")
     if stopped:
         agents = [f"{one_line(str(one.agent))}: {one.status}" for one in stopped]
