@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -348,6 +348,20 @@ def test_a_closed_workspace_says_that_it_is_closed(session: SessionCheckpointer)
 def test_a_place_where_nothing_was_saved_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         Workspace(tmp_path)
+
+
+@pytest.mark.parametrize("bell_of", [InotifyListener, PollingListener])
+def test_a_process_with_more_than_1024_open_files_can_wait(
+    session: SessionCheckpointer, bell_of: type[InotifyListener | PollingListener]
+) -> None:
+    session.checkpoint("first")
+    with open_workspace(session.workspace, create=False) as opened, ExitStack() as taken:
+        for _ in range(1_100):
+            taken.callback(os.close, os.dup(0))
+        with closing(bell_of(local_store(opened)._layout)) as bell:
+            assert not bell.wait(0.01)
+            bell.stop()
+            assert bell.wait(PATIENCE_S)
 
 
 @pytest.mark.parametrize("bell_of", [InotifyListener, PollingListener])

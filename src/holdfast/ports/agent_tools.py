@@ -102,8 +102,13 @@ def session_digest(*parts: str) -> str:
     return hashlib.sha256(joined).hexdigest()[:32]
 
 
-def name_digest(name: bytes) -> str:
-    """A digest of a path's last part, or of a session id."""
+def name_digest(path: bytes) -> str:
+    """A digest of a path's last part."""
+    return id_digest(os.path.basename(path))
+
+
+def id_digest(identifier: bytes) -> str:
+    """A digest of a session id."""
     import hashlib
 
-    return hashlib.sha256(os.path.basename(name)).hexdigest()[:16]
+    return hashlib.sha256(identifier).hexdigest()[:16]

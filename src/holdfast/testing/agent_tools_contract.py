@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from holdfast.ports.agent_tools import LONGEST_CALL_NS, RunningTools, ToolLog, name_digest
+from holdfast.ports.agent_tools import (
+    LONGEST_CALL_NS,
+    RunningTools,
+    ToolLog,
+    id_digest,
+    name_digest,
+)
 
 
 class RunningToolsContract:
@@ -81,10 +87,11 @@ class ToolLogContract:
         log = self.open_log(tmp_path)
         assert log.calls() == []
         log.begin(
-            "a", "k", now_ns=1, session_id="s", tool="Edit", at="c", names=[b"dir/name", b"other"]
+            "a", "k", now_ns=1, session_id="s/1", tool="Edit", at="c", names=[b"d/name", b"other"]
         )
         names = (name_digest(b"name"), name_digest(b"other"))
-        session = name_digest(b"s")
+        session = id_digest(b"s/1")
+        assert session != id_digest(b"other/1")
         assert log.calls() == [(session, "Edit", "c", 1, None, names, False)]
         log.end("a", 5)
         assert self.open_log(tmp_path).calls() == [(session, "Edit", "c", 1, 5, names, True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,21 @@ def test_the_holder_of_a_locked_database_is_named(tmp_path: Path) -> None:
     assert isinstance(busy, Busy)
     assert busy.message == "the store's some.db is in use"
     connection.close()
+
+
+def test_a_file_with_the_same_number_on_another_disk_is_not_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, locks = tmp_path / "some.db", tmp_path / "locks"
+    database.touch()
+    there = database.stat()
+    device = f"{os.major(there.st_dev):02x}:{os.minor(there.st_dev):02x}"
+    line = "1: POSIX  ADVISORY  WRITE 1 {}:{} 128 128\n"
+    monkeypatch.setattr("holdfast.adapters.local.system._LOCKS", locks)
+    locks.write_text(line.format("f7:77", there.st_ino))
+    assert holder_of(database) is None
+    locks.write_text(line.format(device, there.st_ino))
+    assert holder_of(database) == 1
 
 
 def test_no_process_is_named_for_a_missing_database(tmp_path: Path) -> None:

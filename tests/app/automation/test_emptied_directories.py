@@ -53,6 +53,8 @@ COMMANDS = [
     "mv private ../away",
     "mv * ../",
     "mkdir ../away && mv -t ../away src private shop.db",
+    "find . -name .git -prune -o -type f -exec rm {} +",
+    "find src private shop.db ! \\( -name '*.py' -o -name '*.md' \\) -type f -delete",
     "git clean -fdxq",
     "git clean -fdX",
     "git clean -ffdx .",
@@ -94,6 +96,18 @@ def test_ignored_files_that_a_command_deletes_come_back(
     announce(shop, command)
     execute(shop, command)
     assert saved(shop) != before, "this changes nothing"
+    cli.json("undo", "--yes")
+    assert saved(shop) == before
+
+
+def test_a_directory_with_the_name_of_a_cache_marker_does_not_make_a_cache(
+    shop: Path, cli: CommandLine
+) -> None:
+    (shop / "private" / "CACHEDIR.TAG").mkdir()
+    (shop / "private" / "CACHEDIR.TAG" / "file").write_text("mine")
+    before = saved(shop)
+    announce(shop, "rm -rf private")
+    execute(shop, "rm -rf private")
     cli.json("undo", "--yes")
     assert saved(shop) == before
 

@@ -36,7 +36,13 @@ from typing import Any
 from holdfast.adapters.local.layout import RUNNING_TOOLS
 from holdfast.adapters.local.store_files import read_own_file
 from holdfast.adapters.local.system import is_alive, own_line
-from holdfast.ports.agent_tools import LONGEST_CALL_NS, LoggedCall, RunningTool, name_digest
+from holdfast.ports.agent_tools import (
+    LONGEST_CALL_NS,
+    LoggedCall,
+    RunningTool,
+    id_digest,
+    name_digest,
+)
 
 _WAITED = ".waited"
 _MOST = 64
@@ -129,7 +135,7 @@ class LocalToolLog:
         names: Iterable[bytes] | None,
     ) -> None:
         digests = None if names is None else [name_digest(name) for name in names]
-        session = name_digest(session_id.encode())
+        session = id_digest(session_id.encode())
         noted = {"session": session, "tool": tool[:60], "at": at, "names": digests}
         self._add(f"B {key} {session_key} {now_ns} {json.dumps(noted)}")
 

@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import select
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from operator import attrgetter
@@ -138,7 +138,8 @@ class _Stop:
     """A pipe that is written to once."""
 
     def __init__(self) -> None:
-        self.read_fd, self._write_fd = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self.read_fd, self._write_fd = os.pipe()  # closed on exec; macOS has no pipe2
+        os.set_blocking(self._write_fd, False)
 
     def stop(self) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -147,6 +148,14 @@ class _Stop:
     def close(self) -> None:
         os.close(self.read_fd)
         os.close(self._write_fd)
+
+
+def _readable(fds: Iterable[int], timeout_s: float) -> list[int]:
+    """With `poll`: `select` fails for descriptors above 1023."""
+    poll = select.poll()
+    for fd in fds:
+        poll.register(fd, select.POLLIN)
+    return [fd for fd, _ in poll.poll(max(timeout_s, 0) * 1000)]
 
 
 class InotifyListener:
@@ -169,7 +178,7 @@ class InotifyListener:
             opened.pop_all()
 
     def wait(self, timeout_s: float) -> bool:
-        ready, _, _ = select.select([self._queue.fd, self._stop.read_fd], [], [], timeout_s)
+        ready = _readable((self._queue.fd, self._stop.read_fd), timeout_s)
         changed = False
         while events := self._queue.read():
             changed = changed or any(
@@ -196,7 +205,7 @@ class PollingListener:
     def wait(self, timeout_s: float) -> bool:
         while (now := self._look()) == self._seen:
             step = min(_LOOK_S, timeout_s)
-            if select.select([self._stop.read_fd], [], [], step)[0]:
+            if _readable((self._stop.read_fd,), step):
                 return True
             timeout_s -= step
             if timeout_s <= 0:

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -202,12 +203,12 @@ def holder_of(database: Path) -> int | None:
     Read from the kernel's list of locks, never by opening the file: closing it again would drop the
     locks that this process has on it.
     """
-    inodes = set()
+    files = set()
     for suffix in _SQLITE_SUFFIXES:
-        try:
-            inodes.add(str(database.with_name(database.name + suffix).stat().st_ino))
-        except OSError:
-            continue
+        with suppress(OSError):
+            found = database.with_name(database.name + suffix).stat()
+            device = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}"
+            files.add(f"{device}:{found.st_ino}")
     try:
         lines = _LOCKS.read_text("ascii", "replace").splitlines()
     except OSError:
@@ -218,7 +219,7 @@ def holder_of(database: Path) -> int | None:
         fields = line.split()
         if len(fields) < 8 or fields[1] != "POSIX" or not fields[4].isdecimal():
             continue
-        if fields[5].rpartition(":")[2] in inodes and int(fields[4]) not in (0, os.getpid()):
+        if fields[5] in files and int(fields[4]) not in (0, os.getpid()):
             if fields[3] == "WRITE":  # readers are most likely waiting too
                 return int(fields[4])
             readers.append(int(fields[4]))

@@ -21,7 +21,13 @@ from holdfast.adapters.memory.story import MemoryStory
 from holdfast.domain.errors import Busy
 from holdfast.domain.events import Event, NewEvent
 from holdfast.domain.ids import Digest, WorkspaceId
-from holdfast.ports.agent_tools import LONGEST_CALL_NS, LoggedCall, RunningTool, name_digest
+from holdfast.ports.agent_tools import (
+    LONGEST_CALL_NS,
+    LoggedCall,
+    RunningTool,
+    id_digest,
+    name_digest,
+)
 from holdfast.ports.event_log import EventCursors
 
 _BEGINS_ABOVE = 1
@@ -139,7 +145,7 @@ class MemoryToolLog:
     ) -> None:
         self._open[key] = len(self._calls), session_key
         named = None if names is None else tuple(map(name_digest, names))
-        session = name_digest(session_id.encode())
+        session = id_digest(session_id.encode())
         self._calls.append(LoggedCall(session, tool, at, now_ns, None, named))
 
     def end(self, key: str, now_ns: int) -> None:

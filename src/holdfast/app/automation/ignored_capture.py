@@ -368,6 +368,8 @@ def _first_bytes(directory: bytes, name: bytes) -> bytes | None:
         return None
     try:
         return os.read(fd, 64)
+    except OSError:  # a directory, for example
+        return None
     finally:
         os.close(fd)
 

@@ -14,6 +14,7 @@ import errno
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -169,14 +170,12 @@ def _real(path: str) -> str:
 def _append(path: Path, data: bytes) -> None:
     """Append the whole line, or raise `OSError`."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with suppress(FileNotFoundError):
+        if os.stat(path).st_size > MOST_BYTES:
+            os.replace(path, path.with_name(path.name + ".1"))
     fd = os.open(path, _APPEND, 0o600)
     try:
         size = os.fstat(fd).st_size
-        if size > MOST_BYTES:
-            os.replace(path, path.with_name(path.name + ".1"))
-            os.close(fd)
-            fd = os.open(path, _APPEND, 0o600)
-            size = 0
         if size and os.pread(fd, 1, size - 1) != b"\n":
             data = b"\n" + data  # the previous line was truncated by a full disk
         if os.write(fd, data) != len(data):

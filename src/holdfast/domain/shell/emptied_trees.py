@@ -27,6 +27,7 @@ _DELETERS = _REMOVERS | frozenset("mv unlink shred truncate".split())
 _LISTERS = frozenset("ls fd fdfind".split())
 _NAMES = ("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-lname")
 _NEGATIONS = ("!", "-not")
+_ALTERNATIVES = ("-o", "-or", ",")
 _RUNS = ("-exec", "-execdir", "-ok", "-okdir")
 
 
@@ -90,10 +91,21 @@ def _find_deletes(words: Sequence[str]) -> bool:
 
 
 def _patterns(words: Sequence[str]) -> tuple[str, ...]:
-    """The names that find searches for; empty if only the shell knows one of them."""
-    found = [
-        words[position + 1]
-        for position, word in enumerate(words[:-1])
-        if word in _NAMES and words[position - 1] not in _NEGATIONS
-    ]
-    return () if any(UNKNOWN.search(pattern) for pattern in found) else tuple(found)
+    """The names that find searches for. Empty if other files may match as well: if only the shell
+    knows one of the names, if a group is negated, or if an alternative has no name."""
+    found: list[str] = []
+    has_name = False
+    for position, word in enumerate(words):
+        following = words[position + 1] if position + 1 < len(words) else ""
+        if word in _NEGATIONS and following.lstrip("\\") == "(":
+            return ()
+        if word in _ALTERNATIVES:
+            if not has_name:
+                return ()
+            has_name = False
+        elif word in _NAMES and following and words[position - 1] not in _NEGATIONS:
+            if UNKNOWN.search(following):
+                return ()
+            found.append(following)
+            has_name = True
+    return tuple(found) if has_name else ()

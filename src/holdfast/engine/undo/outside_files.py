@@ -23,7 +23,7 @@ from holdfast.domain.paths import from_text
 from holdfast.engine.components.manifests import state_of
 from holdfast.engine.components.selection import changed_parts, differing_parts
 from holdfast.engine.vault import Vault
-from holdfast.ports.agent_tools import LONGEST_CALL_NS, name_digest
+from holdfast.ports.agent_tools import LONGEST_CALL_NS, id_digest
 from holdfast.values.classes import NamedTuple
 
 EXTERNAL = "external"
@@ -108,7 +108,7 @@ class _Call(NamedTuple):
     def is_in_progress(self, at: Checkpoint) -> bool:
         if not self.begun_ns <= at.created_at_ns < self.end_ns:
             return False
-        return self.reports or self.session != name_digest(at.session_id.encode())
+        return self.reports or self.session != id_digest(at.session_id.encode())
 
 
 def changed_between(vault: Vault, before: Checkpoint, after: Checkpoint) -> bool:

@@ -35,7 +35,7 @@ from holdfast.domain.trees.entries import FileEntry
 from holdfast.engine.conversation.conversation import BestEffortStory
 from holdfast.engine.stored_objects import entry_at
 from holdfast.engine.vault import Vault
-from holdfast.ports.agent_tools import LONGEST_CALL_NS, LoggedCall, name_digest
+from holdfast.ports.agent_tools import LONGEST_CALL_NS, LoggedCall, id_digest, name_digest
 from holdfast.values.classes import NamedTuple
 
 _MOST_MESSAGES = 500
@@ -251,7 +251,7 @@ class ConcurrentCalls:
             log = self._vault.tool_log
             self._calls, self._looks = log.calls(), log.looks()
             known = self._vault.catalog.sessions() if self._calls else ()
-            self._sessions = {name_digest(one.id.encode()): one for one in known}
+            self._sessions = {id_digest(one.id.encode()): one for one in known}
         if not self._calls or self._calls[0].begun_ns > first.created_at_ns:
             return None
         begin_ns, end_ns = self._moment(path, before, first)
