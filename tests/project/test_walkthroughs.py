@@ -65,6 +65,7 @@ echo 2 > my-project/app.py && holdfast -C my-project checkpoint 'more'
 
 DELETED = """\
 mkdir -p my-project/src && cd my-project && echo 1 > src/auth.py && echo 2 > src/cart.py
+holdfast install claude-code
 holdfast checkpoint 'how it began'
 rm -rf src
 """
@@ -84,7 +85,11 @@ WALKS = {
         # it asks; there was nothing ten minutes ago
         ("holdfast undo", "holdfast restore '@{10 minutes ago}'"),
     ),
-    "docs/guides/agents.md": (BESIDE, ("holdfast restore HEAD~1 --external",)),  # no tool named any
+    "docs/guides/agents.md": (
+        BESIDE,
+        # no agent works after the installation: nothing else to undo, and no tool named a file
+        ("holdfast undo --yes", "holdfast restore HEAD~1 --external"),
+    ),
     "docs/guides/what-is-captured.md": (ROUNDS, ()),
     "docs/guides/searching.md": (ROUNDS, ()),
     "docs/guides/rounds.md": (ROUNDS, ()),

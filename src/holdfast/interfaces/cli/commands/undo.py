@@ -39,7 +39,7 @@ undone states stay in holdfast log.
 If the last tool call only deleted files that are not saved, undo says so, and with --yes it refuses
 to undo earlier changes instead. If it deleted other files too, undo restores those, lists what is
 missing and ends with status 3. Without a question it also refuses to undo holdfast install, because
-the agent would not be protected any more. With --session, undo the last restore of that session."""
+the agent would no longer be protected. With --session, undo the last restore of that session."""
     parser.epilog = """\
 examples:
   $ holdfast undo
