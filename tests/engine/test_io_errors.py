@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.errors import HoldfastError
+from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
+from holdfast.domain.errors import HoldfastError, RestoreFailed, StoreDamaged
 from holdfast.domain.outcomes import RestoreOutcome
 from tests.support.composition import SESSION, composed
 from tests.support.hostile_trees import fill
@@ -147,6 +148,55 @@ def test_a_restore_on_a_disk_that_takes_no_more_is_repaired_when_it_does_again(
         story.put_right()
     story.check()
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.requirement("RB-3")
+def test_a_restore_that_fails_on_a_full_disk_is_rolled_back_although_its_journal_cannot_be_written(
+    story: Story,
+) -> None:
+    story.go_to(story.bad)
+    present = describe(story.workspace)
+    exchanges = 0
+
+    def fill_up(call: Call) -> None:
+        nonlocal exchanges
+        exchanges += call.member == "exchange"
+        if exchanges >= 3 and call.member in ("exchange", "write") and not rolling_back():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def rolling_back() -> bool:
+        return exchanges > 3
+
+    attempt = _restore_with(story, fill_up)
+    assert isinstance(attempt.raised, HoldfastError)
+    assert differences(describe(story.workspace), present) == []
+    assert differences(story.recover(), present) == []
+
+
+@pytest.mark.requirement("RB-3")
+def test_a_failed_restore_is_rolled_back_later_if_the_catalog_cannot_be_read_now(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story.go_to(story.bad)
+    present = describe(story.workspace)
+    exchanges = 0
+
+    def fail(call: Call) -> None:
+        nonlocal exchanges
+        exchanges += call.member == "exchange"
+        if exchanges == 3 and call.member == "exchange":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    def unreadable(*_: object) -> None:
+        raise StoreDamaged("a row of the catalog cannot be read")
+
+    with monkeypatch.context() as damage:
+        damage.setattr(SqliteCatalog, "operation_with_token", unreadable)
+        attempt = _restore_with(story, fail)
+    assert isinstance(attempt.raised, RestoreFailed)
+    assert "the next command rolls the restore back" in attempt.raised.message
+    assert describe(story.workspace) != present
+    assert differences(story.recover(), present) == []
 
 
 @pytest.mark.requirement("RB-3")

@@ -11,7 +11,7 @@ Nothing is overwritten or deleted unless the store has it.
 from __future__ import annotations
 
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.errors import NoSpace, RestoreFailed
+from holdfast.domain.errors import HoldfastError, NoSpace, RestoreFailed
 from holdfast.domain.ids import CheckpointId, short
 from holdfast.domain.outcomes import RESTORE_DONE, PathProblem, RestoreOutcome
 from holdfast.domain.paths import to_text
@@ -106,7 +106,7 @@ def carry_out(
                 vault, request, safety, tree, untouched, token, head_before
             )
         except BaseException as error:
-            if vault.catalog.operation_with_token(token) is not None:
+            if _is_recorded(vault, token, journal, safety):
                 note_state(error, RESTORE_DONE)
                 raise  # recorded: the next command removes the leftovers
             try:
@@ -230,28 +230,45 @@ def _roll_back(
     """Undo all changes. If even that fails, the journal says that recovery must roll back: a
     restore that was reported as failed is never finished later."""
     executor.free_handles()
-    turned = _mark_for_rollback(vault, journal)
-    restoring.revert()
+    is_marked = _mark_for_rollback(vault, journal)
     try:
+        restoring.revert()
         executor.undo_all()
         rescue(vault, journal, safety)
-    except OSError as error:
-        if not turned:
+    except (OSError, HoldfastError) as error:
+        if not is_marked:
             _mark_for_rollback(vault, journal)
-        raise RestoreFailed(
-            f"the restore failed, and rolling it back failed too: {os_error_words(error)}. "
-            f"Nothing is lost: the previous state is saved as {short(safety.id)}, and the next "
-            "command rolls the restore back",
-            hint="run: holdfast status; if that does not help: holdfast repair",
-        ) from error
+        if isinstance(error, RestoreFailed):
+            raise
+        raise _left_to_recovery(error, safety) from error
     staging.remove()
+
+
+def _is_recorded(vault: Vault, token: str, journal: Journal, safety: Checkpoint) -> bool:
+    """Whether the restore was recorded before it failed. If that cannot be read, recovery decides:
+    it keeps a recorded restore, and rolls back any other."""
+    try:
+        return vault.catalog.operation_with_token(token) is not None
+    except (OSError, HoldfastError) as error:
+        _mark_for_rollback(vault, journal)
+        raise _left_to_recovery(error, safety) from error
+
+
+def _left_to_recovery(error: OSError | HoldfastError, safety: Checkpoint) -> RestoreFailed:
+    why = error.message if isinstance(error, HoldfastError) else os_error_words(error)
+    return RestoreFailed(
+        f"the restore failed, and rolling it back failed too: {why}. "
+        f"Nothing is lost: the previous state is saved as {short(safety.id)}, and the next "
+        "command rolls the restore back",
+        hint="run: holdfast status; if that does not help: holdfast repair",
+    )
 
 
 def _mark_for_rollback(vault: Vault, journal: Journal) -> bool:
     """Record in the journal that the restore is to be rolled back; returns whether that worked."""
     try:
         vault.journal.write(encode_journal(journal.marked_for_rollback()))
-    except OSError:
+    except (OSError, HoldfastError):
         return False
     return True
 
