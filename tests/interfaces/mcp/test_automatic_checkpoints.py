@@ -16,8 +16,11 @@ from mcp import Client
 
 from holdfast import SessionCheckpointer
 from holdfast.api.stores import store_directory
+from holdfast.domain.errors import Busy
+from holdfast.interfaces.mcp import automation
 from holdfast.interfaces.mcp.automation import AutomaticCheckpoints
 from holdfast.interfaces.mcp.sessions import ServedSessions
+from tests.behind_the_api import engine_of
 from tests.components.git.repositories import commit, git
 from tests.support.hostile_trees import fill
 from tests.support.mcp_servers import stdio_client
@@ -130,6 +133,36 @@ def test_a_session_without_a_checkpoint_gets_its_first(
         session.checkpoint("the store is there")
     with automatic(sessions):
         wait_for(workspace, "initial")
+
+
+def wait_until(fulfilled: Callable[[], object]) -> None:
+    for _ in range(PATIENCE_S * 10):
+        if fulfilled():
+            return
+        time.sleep(0.1)
+    pytest.fail(f"still waiting after {PATIENCE_S} seconds")
+
+
+def test_a_save_that_fails_is_reported_and_made_again_without_another_event(
+    workspace: Path, sessions: ServedSessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(automation, "_RETRY_S", 0.1)
+    monkeypatch.setenv("HOLDFAST_AUTO_INTERVAL", "0.05")
+    monkeypatch.setenv("HOLDFAST_LOCK_TIMEOUT", "0.1")
+    with SessionCheckpointer(workspace, "agent") as session:
+        session.checkpoint("the work begins")
+        fill(workspace / "notes.txt", b"before the server starts\n")
+        with automatic(sessions) as missed:
+            with engine_of(session).vault.lock.hold():
+                wait_until(lambda: missed)  # the first look fails
+            wait_for(workspace, "interval")
+            saved = len(session.summaries())
+            missed.clear()
+            with engine_of(session).vault.lock.hold():
+                fill(workspace / "notes.txt", b"while it is watched\n")
+                wait_until(lambda: missed)  # the due save fails
+            wait_until(lambda: len(session.summaries()) > saved)
+    assert {type(error) for error in missed} == {Busy}
 
 
 def test_a_project_without_a_store_is_protected_from_the_start(workspace: Path) -> None:

@@ -3,6 +3,7 @@
     a thread sleeps until a trigger may be due, files change, or a session is opened
     → checkpoints by changed files, by time, at the end of the day and after merges, in the session
     that calls use
+    → if one fails: tried again after a minute, with all changes until then
 
 Watching begins about a second after the server starts. A project without a store then gets one,
 with an initial checkpoint, unless every trigger is off. A directory that is not a project is left
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from holdfast.api.automation import WatchedWorkspace, Watcher
 
 _DEBOUNCE_S = 1.0
+_RETRY_S = 60.0
 
 NoteMissed = Callable[[Path, str, Exception], None]
 
@@ -49,6 +51,7 @@ class AutomaticCheckpoints:
         self._local_time = local_time
         self._note_missed = note_missed
         self._watched: dict[Path, WatchedWorkspace] = {}
+        self._failed: set[Path] = set()
         self._happened = threading.Event()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="automatic", daemon=True)
@@ -82,8 +85,10 @@ class AutomaticCheckpoints:
     def _until_due_s(self) -> float | None:
         local = self._local_time()
         waits = [workspace.wait_ns(local) for workspace in self._watched.values()]
-        known = [wait for wait in waits if wait is not None]
-        return min(known) / 1e9 if known else None
+        known = [wait / 1e9 for wait in waits if wait is not None]
+        if self._failed:
+            known.append(_RETRY_S)
+        return min(known) if known else None
 
     def _save_if_due(self, path: Path, watcher: Watcher) -> None:
         session = ""
@@ -92,8 +97,10 @@ class AutomaticCheckpoints:
             if workspace is not None:
                 session = workspace.session or ""
                 workspace.consider(self._local_time())
-        except Exception as error:  # tried again at the next event
+            self._failed.discard(path)
+        except Exception as error:  # tried again at the next event, or after `_RETRY_S`
             self._close(path)
+            self._failed.add(path)
             self._note_missed(path, session, error)
 
     def _current(self, path: Path, watcher: Watcher) -> WatchedWorkspace | None:
@@ -116,7 +123,7 @@ class AutomaticCheckpoints:
             listener=self._happened.set,
             purpose="holdfast mcp",
         )
-        if opened.has_checkpoint(session):
+        if opened.has_checkpoint(session) and path not in self._failed:
             opened.attach(session)
         else:
             opened.begin(session)
