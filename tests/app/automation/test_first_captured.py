@@ -177,6 +177,6 @@ def test_a_killed_undo_of_a_turn_is_finished_or_rolled_back_with_the_ignored_fil
             assert noted is not None
             journal = decode_journal(noted)
             assert journal.tree is not None
-            opened.store.journal.write(encode_journal(journal.turned_back()))
+            opened.store.journal.write(encode_journal(journal.marked_for_rollback()))
     cli.json("log")
     assert snapshot(shop) == (after if backwards else before)
