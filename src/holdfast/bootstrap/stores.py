@@ -245,28 +245,39 @@ def _workspaces_with(session_id: SessionId) -> list[str]:
 
 
 def local_token(home: Path) -> tuple[str, Path]:
-    """The access token of local servers, and its file, which is created if missing.
+    """The access token of local servers, and its file, which is created if missing or empty.
 
     The token stays the same, so that a client is configured once; delete the file to get a new one.
-    Guarantee: a file that others can read, a symbolic link, or another user's file is refused.
+    Guarantee: a file that others can read, a symbolic link, or another user's file is refused. The
+    file appears with its content, so other processes never see it empty.
     """
     path = home / TOKEN_FILE
     hint = f"remove it and start again: rm {path}"
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            fd = os.open(path, flags, 0o600)
-        except FileExistsError:
-            return _read_token(path, hint), path
-        with os.fdopen(fd, "wb") as file:
-            token = new_token()
-            file.write(token.encode() + b"\n")
-            file.flush()
-            os.fsync(fd)
+        while not (token := _read_token(path, hint)):
+            _put_token(path, hint)
         return token, path
     except OSError as error:
         raise Refused(f"cannot use the token file {path}: {error.strerror}", hint=hint) from None
+
+
+def _put_token(path: Path, hint: str) -> None:
+    """Create the file, or replace an empty one. The token of a faster process stays."""
+    temporary = path.with_name(f".{path.name}.{random_bytes(8).hex()}.new")
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(new_token().encode() + b"\n")
+            file.flush()
+            os.fsync(fd)
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            if not _read_token(path, hint):
+                temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def new_token() -> str:
@@ -275,10 +286,14 @@ def new_token() -> str:
 
 
 def _read_token(path: Path, hint: str) -> str:
-    status = path.lstat()
+    """Empty if the file is missing or has no content."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return ""
     if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & _OTHERS:
         raise Refused(f"other users can access the token file {path}", hint=hint)
     token = read_own_file(path, _LARGEST_FILE).decode("ascii", "replace").strip()
-    if len(token) < _TOKEN_BYTES:
-        raise Refused(f"the token file {path} is empty", hint=hint)
+    if 0 < len(token) < _TOKEN_BYTES:
+        raise Refused(f"the token in the token file {path} is too short", hint=hint)
     return token

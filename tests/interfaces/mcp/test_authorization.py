@@ -17,6 +17,7 @@ import pytest
 from mcp_types import CallToolResult
 
 from holdfast.api.stores import TOKEN_FILE, local_token
+from holdfast.bootstrap import stores
 from holdfast.domain.errors import Refused, UsageError
 from holdfast.interfaces.mcp.http import HttpPlace
 from tests.support.hostile_trees import fill
@@ -236,7 +237,32 @@ def test_the_local_token_is_private_random_and_stays(tmp_path: Path) -> None:
     assert local_token(tmp_path / "other")[0] != token
 
 
-@pytest.mark.parametrize("spoil", ["readable", "link", "empty", "directory", "short"])
+@pytest.mark.parametrize("content", ["", "\n"])
+def test_an_empty_token_file_is_replaced(tmp_path: Path, content: str) -> None:
+    (tmp_path / TOKEN_FILE).write_text(content)
+    (tmp_path / TOKEN_FILE).chmod(0o600)
+    token, path = local_token(tmp_path)
+    assert len(token) == 64
+    assert path.read_text() == token + "\n"
+    assert os.listdir(tmp_path) == [TOKEN_FILE]
+
+
+def test_the_token_file_appears_with_its_content_and_the_first_process_wins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new_token, seen = stores.new_token, list[str]()
+
+    def while_another_process_asks() -> str:
+        monkeypatch.setattr(stores, "new_token", new_token)
+        seen.append(local_token(tmp_path)[0])
+        return new_token()
+
+    monkeypatch.setattr(stores, "new_token", while_another_process_asks)
+    assert local_token(tmp_path)[0] == seen[0]
+    assert os.listdir(tmp_path) == [TOKEN_FILE]
+
+
+@pytest.mark.parametrize("spoil", ["readable", "link", "directory", "short"])
 def test_a_token_file_that_cannot_be_trusted_is_refused(tmp_path: Path, spoil: str) -> None:
     path = tmp_path / TOKEN_FILE
     if spoil == "readable":
@@ -249,7 +275,7 @@ def test_a_token_file_that_cannot_be_trusted_is_refused(tmp_path: Path, spoil: s
     elif spoil == "directory":
         path.mkdir(mode=0o700)
     else:
-        path.write_text("" if spoil == "empty" else "x")
+        path.write_text("x")
         path.chmod(0o600)
     with pytest.raises(Refused, match="token file") as refused:
         local_token(tmp_path)
