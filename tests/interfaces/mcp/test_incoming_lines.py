@@ -38,7 +38,7 @@ def written(data: bytes) -> int:
         (b"", []),
         (b"a\nb\n", ["a\n", "b\n"]),
         (b"\n\n", ["\n", "\n"]),
-        (b"whole\nhalf", ["whole\n"]),
+        (b"whole\nlast", ["whole\n", "last\n"]),
         (b"\xff\n", ["\ufffd\n"]),
         ("ü\n".encode(), ["ü\n"]),
     ],
@@ -65,3 +65,13 @@ def test_a_line_beyond_the_limit_is_reported_and_the_next_one_read(
     first, second = lines_of(written(b"x" * size + b"\nnext\n"))
     assert second == "next\n"
     assert ("longer than a request" in first) is (size + 1 > 10)
+
+
+@pytest.mark.parametrize("size", [11, 25, 40])
+def test_a_line_beyond_the_limit_is_reported_at_the_end_too(
+    monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(stdio, "LONGEST_LINE", 10)
+    monkeypatch.setattr(stdio, "_PIECE_BYTES", 7)
+    (only,) = lines_of(written(b"x" * size))
+    assert "longer than a request" in only

@@ -97,7 +97,7 @@ class CountedStream:
 
 
 class IncomingLines:
-    """The lines of a stream, up to a maximum length."""
+    """The lines of a stream, up to a maximum length. The last one may lack its line end."""
 
     def __init__(self, fd: int, queue: AnswerQueue | None = None) -> None:
         """While the queue has no room, nothing is read."""
@@ -124,9 +124,9 @@ class IncomingLines:
             if self._waits:
                 await anyio.wait_readable(self._fd)
             piece = os.read(self._fd, _PIECE_BYTES)
-            if not piece:
+            if not piece and not (self._pending or self._too_long):
                 raise StopAsyncIteration
-            self._pending += piece
+            self._pending += piece or b"\n"
         line = bytes(self._pending[: end + 1])
         del self._pending[: end + 1]
         if self._too_long or len(line) > LONGEST_LINE:
