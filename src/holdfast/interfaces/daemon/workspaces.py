@@ -75,16 +75,18 @@ class Workspaces:
         work may notice. The workspace is then reopened and the work repeated once."""
         known = {str(workspace.workspace) for workspace in self.all()}
         try:
-            with self.use(path) as workspace:
-                answer = work(workspace)
-                self.wake_timer()
-                return answer
+            return self._work_once(path, work)
         except (Refused, StoreDamaged):
             if os.path.realpath(path) not in known:
                 raise
         self.discard(path)
+        return self._work_once(path, work)
+
+    def _work_once(self, path: str, work: Callable[[WatchedWorkspace], T]) -> T:
         with self.use(path) as workspace:
-            return work(workspace)
+            answer = work(workspace)
+            self.wake_timer()
+            return answer
 
     def discard(self, path: str) -> None:
         """Close the workspace, because its cached data is invalid."""
@@ -145,9 +147,7 @@ class Workspaces:
         oldest = self._oldest_beyond_limit()  # another thread may have closed some
         if oldest is not None and oldest.lock.acquire(blocking=False):
             try:
-                if oldest.workspace is not None:
-                    self._finish(oldest.workspace)
-                self._close(oldest)
+                self._finish_and_close(oldest)
             finally:
                 oldest.lock.release()
 
@@ -192,12 +192,15 @@ class Workspaces:
             except Exception:
                 log(traceback.format_exc())
 
-    def _finish(self, workspace: WatchedWorkspace) -> None:
-        """Save unsaved changes, because the workspace is no longer watched."""
-        try:
-            workspace.finish()
-        except Exception as error:  # continue with the others
-            self._note_missed(workspace, error)
+    def _finish_and_close(self, place: _Place) -> None:
+        """Save unsaved changes first, because the workspace is no longer watched. Called with the
+        slot's lock held."""
+        if place.workspace is not None:
+            try:
+                place.workspace.finish()
+            except Exception as error:  # continue with the others
+                self._note_missed(place.workspace, error)
+        self._close(place)
 
     def _note_missed(self, workspace: WatchedWorkspace, error: Exception) -> None:
         """Record it in the log and for `status`, because no request is waiting."""
@@ -205,11 +208,9 @@ class Workspaces:
         self._problems.note_missed(workspace.workspace, workspace.session or "", error)
 
     def close(self) -> None:
-        for workspace in self.all():
-            self._finish(workspace)
         with self._lock:
             places = list(self._places.values())
         for place in places:
             with place.lock:
-                self._close(place)
+                self._finish_and_close(place)
         self._watcher.close()

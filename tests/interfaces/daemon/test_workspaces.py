@@ -1,0 +1,65 @@
+"""The workspaces that the daemon keeps open: one user at a time, and the timer knows each use."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from holdfast.api.automation import open_watcher
+from holdfast.app.automation.watched_workspace import WatchedWorkspace
+from holdfast.domain.errors import StoreDamaged
+from holdfast.interfaces.daemon.workspaces import Workspaces
+from holdfast.interfaces.hooks.automation import problem_log
+
+pytestmark = pytest.mark.requirement("AU-4", "AU-6")
+
+
+@pytest.fixture
+def kept(workspace: Path) -> Workspaces:
+    kept = Workspaces(
+        open_watcher(),
+        os.environ,
+        problem_log(os.environ),
+        run_in_background=lambda work: work(),
+    )
+    kept.work_in(str(workspace), lambda watched: None)
+    return kept
+
+
+def test_work_that_is_repeated_after_a_repair_wakes_the_timer(
+    kept: Workspaces, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = list[str]()
+    monkeypatch.setattr(kept, "wake_timer", lambda: steps.append("timer"))
+
+    def work(watched: WatchedWorkspace) -> str:
+        steps.append("work")
+        if steps == ["work"]:
+            raise StoreDamaged("the store was repaired")
+        return "done"
+
+    assert kept.work_in(str(workspace), work) == "done"
+    assert steps == ["work", "work", "timer"]
+    kept.close()
+
+
+def test_the_last_save_of_a_workspace_excludes_its_other_users(
+    kept: Workspaces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    could_use = list[bool]()
+
+    def finish(watched: WatchedWorkspace) -> None:
+        def use() -> None:
+            with kept.if_free(watched) as free:
+                could_use.append(free)
+
+        other = threading.Thread(target=use)
+        other.start()
+        other.join()
+
+    monkeypatch.setattr(WatchedWorkspace, "finish", finish)
+    kept.close()
+    assert could_use == [False]
