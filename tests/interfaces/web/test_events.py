@@ -25,6 +25,7 @@ from holdfast.domain.errors import NoSpace
 from holdfast.domain.events import Event
 from holdfast.engine.history import events as taking_in
 from holdfast.interfaces.web import streams
+from holdfast.interfaces.web.operations import Operation
 from holdfast.interfaces.web.workspaces import ServedWorkspaces
 from tests.behind_the_api import store_of
 from tests.interfaces.cli.command_line import command
@@ -257,6 +258,21 @@ def test_progress_of_long_work_is_reported(client: Client, session: SessionCheck
             if about.get("id") == name and about["status"] == "done":
                 break
         assert (found.id, found.data["what"]) == (None, "progress")
+
+
+def test_progress_is_forgotten_even_if_the_last_reader_leaves_before_the_end(
+    workspace: Path, session: SessionCheckpointer
+) -> None:
+    every = streams.Streams(ServedWorkspaces(workspace), time.monotonic_ns)
+    operation = Operation("long", "rollback", None, every.report)
+    every.of(None).readers = 1
+    operation.advance("scan", 1, 2)
+    assert "long" in every._reported_ns
+    every.of(None).readers = 0
+    operation.finished.set()
+    every.report(operation)
+    assert not every._reported_ns
+    every.close()
 
 
 def test_a_workspace_named_by_its_id_has_the_same_stream(

@@ -257,6 +257,9 @@ class Streams:
         """Publish the progress of an operation, a few times a second at most."""
         now = self._monotonic_ns()
         ended = operation.finished.is_set()
+        if ended:
+            with self._lock:
+                self._reported_ns.pop(operation.id, None)
         try:
             place = self._workspaces.place(operation.workspace)
         except HoldfastError:
@@ -265,11 +268,10 @@ class Streams:
             stream = self._known.get(place)
             if stream is None or not stream.readers:
                 return
-            if not ended and now - self._reported_ns.get(operation.id, -(1 << 60)) < 100_000_000:
-                return
-            self._reported_ns[operation.id] = now
-            if ended:
-                del self._reported_ns[operation.id]
+            if not ended:
+                if now - self._reported_ns.get(operation.id, -(1 << 60)) < 100_000_000:
+                    return
+                self._reported_ns[operation.id] = now
         view = operation.view()
         about = {
             "id": view["id"],
