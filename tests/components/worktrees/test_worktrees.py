@@ -17,6 +17,7 @@ from tests.components.worktrees.scenes import with_worktrees, worktree_files, wo
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.composition import configure
 from tests.support.session_states import get_snapshot
+from tests.support.strides import strides
 
 WITH = {"worktrees": "exact"}
 
@@ -389,7 +390,7 @@ def test_undo_saves_what_is_staged_in_a_recreated_worktree_even_if_files_never_a
         assert (there / "code.txt").read_text() == "staged\n"
 
 
-DYING_UNDO = """
+DYING = """
 import os, sys
 from pathlib import Path
 from holdfast import SessionCheckpointer
@@ -418,7 +419,8 @@ WorktreesRestore.run = armed_run
 Git.run = counted(Git.run)
 for name in ("rename", "replace", "unlink", "rmdir"):
     setattr(os, name, counted(getattr(os, name)))
-SessionCheckpointer(Path(sys.argv[1]), "s").undo()
+session = SessionCheckpointer(Path(sys.argv[1]), "s")
+session.undo() if len(sys.argv) == 3 else session.restore_checkpoint(sys.argv[3])
 """
 
 
@@ -441,7 +443,7 @@ def test_a_crash_in_the_undo_of_a_recreated_worktree_leaves_it_whole_or_gone(
         before = worktrees_picture(place)
     step, status = 0, 9
     while status == 9:
-        child = [sys.executable, "-c", DYING_UNDO, str(place), str(step)]
+        child = [sys.executable, "-c", DYING, str(place), str(step)]
         status = subprocess.run(child, check=False).returncode
         with SessionCheckpointer(place, "s") as session:
             assert worktrees_picture(place) == after, step
@@ -452,3 +454,33 @@ def test_a_crash_in_the_undo_of_a_recreated_worktree_leaves_it_whole_or_gone(
         step += 2
     assert status == 0
     assert step > 4
+
+
+@strides(4)
+@pytest.mark.requirement("GT-5", "RB-3")
+@pytest.mark.parametrize("accident", ["removed", "rm -rf"])
+def test_a_crash_while_a_missing_worktree_is_recreated_leaves_nothing_half_filled(
+    place: Path, accident: str, stride: int
+) -> None:
+    side = place.parent / "side-work"
+    with SessionCheckpointer(place, "s") as session:
+        saved = session.checkpoint("before the accident")
+    before = worktrees_picture(place)
+    if accident == "rm -rf":
+        shutil.rmtree(side)
+    else:
+        git(place, "worktree", "remove", "--force", str(side))
+        git(place, "branch", "-q", "-D", "side")
+    after = worktrees_picture(place)
+    step, status = stride - 1, 9
+    while status == 9:
+        child = [sys.executable, "-c", DYING, str(place), str(step), saved]
+        status = subprocess.run(child, check=False).returncode
+        with SessionCheckpointer(place, "s") as session:
+            assert worktrees_picture(place) == before, step
+            assert not list(place.parent.glob(".holdfast*")), step
+            session.undo()
+            assert worktrees_picture(place) == after, step
+        step += stride
+    assert status == 0
+    assert step > 8

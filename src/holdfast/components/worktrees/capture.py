@@ -68,18 +68,23 @@ def linked_worktrees(repository: Repository) -> list[Linked]:
         if row["here"] or not os.path.isabs(path):
             continue
         git_dir = repository.shared(b"worktrees", from_text(row["name"]))
-        there = linked_directory(path)
         found.append(
             Linked(
                 os.path.normpath(path),
                 None if row["ref"] is None else from_text(row["ref"]),
                 row["commit"],
                 git_dir,
-                there is not None and os.path.realpath(there) == os.path.realpath(git_dir),
+                is_linked(path, git_dir),
                 _born(git_dir),
             )
         )
     return found
+
+
+def is_linked(path: bytes, git_dir: bytes) -> bool:
+    """Whether this directory exists and names its administrative directory."""
+    named = linked_directory(path)
+    return named is not None and os.path.realpath(named) == os.path.realpath(git_dir)
 
 
 def _born(git_dir: bytes) -> str | None:

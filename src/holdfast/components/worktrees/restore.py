@@ -1,16 +1,16 @@
 """Recreates missing worktrees, and restores the files of others.
 
-    git no longer knows it    → recreate a missing branch → `git worktree add`
-    its directory is missing  → link it again, files from its own index
-    then, if HEAD is the same → restore files and index
+    git no longer knows it    → recreate a missing branch → `git worktree add`, without files
+    its directory is missing  → build it beside its place, from its own index → rename it
+    if HEAD is the same       → restore files and index, before that rename if it is recreated
 
 Guarantees: no existing worktree is removed, except one that a restore created, that its undo
 removes, and that is unused. If only its directory was missing, only that is removed, and its index
 is restored. A file or index is only replaced or removed if the state before the restore has its
-bytes or staged changes. A directory is renamed before it is removed, so an interrupted removal
-leaves it whole or gone. No branch is moved. Each step can be repeated. A worktree that is at
-another commit by now is left alone and reported. A moved one is recognised only if git knows it and
-its log begins the same.
+bytes or staged changes. A directory is complete when it gets its name, and renamed before it is
+removed, so an interruption leaves it whole or missing. No branch is moved. Each step can be
+repeated. A worktree that is at another commit by now is left alone and reported. A moved one is
+recognised only if git knows it and its log begins the same.
 """
 
 from __future__ import annotations
@@ -25,12 +25,21 @@ from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.index_file import is_same_index, staged_digest
 from holdfast.components.git.keep_alive import existing_objects
 from holdfast.components.git.references import read_reference
-from holdfast.components.git.repository import Repository, read_whole, sync_directory, write_new
+from holdfast.components.git.repository import (
+    Repository,
+    own_copy,
+    read_whole,
+    remove_own_lock,
+    sync_directory,
+    take_lock,
+    write_new,
+)
 from holdfast.components.git.staged import staged_rows
 from holdfast.components.git.status import checked_out
 from holdfast.components.worktrees.capture import (
     Linked,
     changed_paths,
+    is_linked,
     linked_worktrees,
     unknown_to_git,
 )
@@ -89,7 +98,10 @@ class WorktreesRestore:
 
     def steps(self) -> WorktreeSteps:
         steps = WorktreeSteps()
-        linked = {one.path: one for one in linked_worktrees(self._repository)}
+        linked = {
+            one.path: replace(one, is_there=one.is_there and not _is_empty(one))
+            for one in linked_worktrees(self._repository)
+        }
         for one in self._target.worktrees:
             if not one.is_there:
                 continue
@@ -150,7 +162,7 @@ class WorktreesRestore:
         if one.commit is None:
             steps.warnings.append(f"the worktree {shown} had no commit yet and is not restored")
             return
-        if _is_occupied(one.path):
+        if _is_occupied(one.path) and not (there is not None and _is_empty(there)):
             steps.blocked.append(
                 f"{shown} is occupied by something else; move it away, then restore again"
             )
@@ -198,13 +210,18 @@ class WorktreesRestore:
         if steps.blocked:
             raise ComponentProblem("; ".join(steps.blocked))
         for path in {*self._target.absent, *(one.path for one in self._target.worktrees)}:
-            shutil.rmtree(_aside(path), ignore_errors=True)  # left by an interrupted removal
-        for one in steps.make:
-            self._make(one)
-        for one, there in steps.link:
-            self._link(one, there)
+            shutil.rmtree(_aside(path), ignore_errors=True)  # left by an interrupted restore
+        for linked in linked_worktrees(self._repository):
+            repository = linked.repository(self._repository.common_dir)
+            remove_own_lock(repository, self._request.owner)  # of an interrupted restore
+        filled = {one.path for one in steps.fill}
+        recreated = [(one, self._register(one)) for one in steps.make] + steps.link
+        for one, there in recreated:
+            self._recreate(one, there, with_files=one.path in filled)
+        known = {one.path for one, _ in recreated}
         for one in steps.fill:
-            self._fill(one)
+            if one.path not in known:
+                self._fill(one)
         for linked, before in steps.remove:
             self._remove(linked, before)
         self._drop_branches()
@@ -214,44 +231,64 @@ class WorktreesRestore:
             os.rename(there.path, _aside(there.path))
             sync_directory(os.path.dirname(there.path))
         if before is None:
+            with contextlib.suppress(OSError):
+                os.rmdir(there.path)  # git refuses to remove a worktree that is an empty directory
             self._git.run("worktree", "remove", "--force", there.path)
         else:
             self._place_index(before, replace(there, is_there=False))
         if there.is_there:
             shutil.rmtree(_aside(there.path))
 
-    def _make(self, one: Worktree) -> None:
+    def _register(self, one: Worktree) -> Linked:
+        """Let git know the worktree, without any file except `.git`."""
         assert one.commit is not None
+        add = ("worktree", "add", "--no-checkout")
         if one.ref is None:
-            self._git.run("worktree", "add", "--detach", one.path, one.commit)
-            return
-        if read_reference(self._repository, one.ref) is None:
-            nothing = b"0" * len(one.commit)
-            line = b"update %b\0%b\0%b\0" % (one.ref, one.commit.encode(), nothing)
-            self._git.run("update-ref", "--stdin", "-z", given=line)
-        self._git.run("worktree", "add", one.path, one.ref.removeprefix(b"refs/heads/"))
+            self._git.run(*add, "--detach", one.path, one.commit)
+        else:
+            if read_reference(self._repository, one.ref) is None:
+                nothing = b"0" * len(one.commit)
+                line = b"update %b\0%b\0%b\0" % (one.ref, one.commit.encode(), nothing)
+                self._git.run("update-ref", "--stdin", "-z", given=line)
+            self._git.run(*add, one.path, one.ref.removeprefix(b"refs/heads/"))
+        return self._linked_at(one.path)
 
-    def _link(self, one: Worktree, there: Linked) -> None:
-        os.makedirs(one.path, exist_ok=True)
-        link = os.path.join(one.path, b".git")
-        if not os.path.lexists(link):
-            write_new(link, [b"gitdir: " + there.git_dir + b"\n"], _INDEX_MODE)
-        git = self._git_of(replace(there, is_there=True))
+    def _linked_at(self, path: bytes) -> Linked:
+        for linked in linked_worktrees(self._repository):
+            if linked.path == path:
+                return linked
+        raise ComponentProblem(f"git does not know the worktree {to_text(path)}")
+
+    def _recreate(self, one: Worktree, there: Linked, *, with_files: bool) -> None:
+        """Build the directory of a registered worktree, and give it its name when complete."""
+        if _is_empty(there):
+            os.unlink(os.path.join(there.path, b".git"))  # makes way for the rename
+        aside = _aside(one.path)
+        os.makedirs(aside)
+        write_new(os.path.join(aside, b".git"), [b"gitdir: " + there.git_dir + b"\n"], _INDEX_MODE)
+        git = self._git_of(replace(there, path=aside, is_there=True))
         if (there.ref, there.commit) == (one.ref, one.commit):
             self._place_index(one, there)
         if os.path.exists(os.path.join(there.git_dir, b"index")):
             git.run("checkout-index", "--all", "--force", "--quiet", "--index")
         else:
             git.run("reset", "--hard", "--quiet")
+        if with_files:
+            self._write_files(one, WorktreeFiles(aside), git)
+        os.rename(aside, one.path)
+        sync_directory(os.path.dirname(one.path))
 
     def _fill(self, one: Worktree) -> None:
-        """Index first, because it decides what differs. Then remove blocking files, write files,
-        and let git write those that match the index."""
-        saved_files = one.files or {}
-        there = next(w for w in linked_worktrees(self._repository) if w.path == one.path)
-        files, git = WorktreeFiles(one.path), self._git_of(there)
+        """Restore index and files of an existing worktree. Index first, because it decides what
+        differs."""
+        there = self._linked_at(one.path)
         self._require_known(one, there)
         self._place_index(one, there)
+        self._write_files(one, WorktreeFiles(one.path), self._git_of(there))
+
+    def _write_files(self, one: Worktree, files: WorktreeFiles, git: Git) -> None:
+        """Remove blocking files, write files, and let git write those that match the index."""
+        saved_files = one.files or {}
         extra = [path for path in changed_paths(git) if path not in saved_files]
         for path in extra:
             files.remove(path)
@@ -317,14 +354,10 @@ class WorktreesRestore:
                 f"what is staged in {to_text(there.path)} changed in the meantime, or was not "
                 "saved; the worktree was not changed"
             )
-        lock = place + b".lock"
-        try:
-            write_new(lock, [data], _INDEX_MODE)
-        except FileExistsError:
-            raise ComponentProblem(
-                f"{os.fsdecode(lock)} exists: another git process is running, or has crashed"
-            ) from None
-        os.replace(lock, place)
+        repository = there.repository(self._repository.common_dir)
+        take_lock(repository, self._request.owner, iter([data]), _INDEX_MODE)
+        os.replace(place + b".lock", place)
+        os.unlink(own_copy(repository, self._request.owner))
         sync_directory(there.git_dir)
 
     def _is_index_saved(self, there: Linked) -> bool:
@@ -375,7 +408,7 @@ class WorktreesRestore:
 
 
 def _aside(path: bytes) -> bytes:
-    """The path of a worktree's directory during its removal."""
+    """The path of a worktree's directory while it is built or removed."""
     above, name = os.path.split(path)
     return os.path.join(above, STAGING_PREFIX + name[:_LONGEST_NAME])
 
@@ -387,6 +420,14 @@ def _is_occupied(path: bytes) -> bool:
         return False
     except OSError:
         return True
+
+
+def _is_empty(there: Linked) -> bool:
+    """Whether it has neither an index nor a file, as after an interrupted restore. Then nothing is
+    lost if it is built again."""
+    if os.path.lexists(os.path.join(there.git_dir, b"index")):
+        return False
+    return is_linked(there.path, there.git_dir) and os.listdir(there.path) == [b".git"]
 
 
 def _head_words(one: Worktree) -> str:
