@@ -118,6 +118,18 @@ def test_everything_is_reached_by_keyboard(tab: Tab) -> None:
     expect(page.get_by_role("searchbox")).to_be_focused()
 
 
+def test_a_key_works_as_soon_as_the_moments_are_shown(tab: Tab) -> None:
+    tab.page.add_init_script(
+        """new MutationObserver((_, observer) => {
+          if (!document.querySelector("a.row[aria-current]")) return;
+          observer.disconnect();
+          document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "j", bubbles: true }));
+        }).observe(document, { childList: true, subtree: true });"""
+    )
+    page = tab.open_session()
+    expect(page.locator("a.row[aria-current]")).to_contain_text("middleware.py")
+
+
 @pytest.mark.requirement("WB-4")
 def test_hostile_names_and_contents_are_text(tab: Tab) -> None:
     page = tab.open_session("?with=now")

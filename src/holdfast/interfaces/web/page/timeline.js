@@ -35,7 +35,7 @@ export function Timeline({ timeline, chosen, marked, link, mark, isPicking, head
   const tops = useMemo(() => rowTops(rows), [rows]);
   const brackets = useMemo(() => roundBrackets(rows, data?.rounds ?? []), [rows, data?.rounds]);
   const arcs = useMemo(() => restoreArcs(rows), [rows]);
-  useEffect(() => rowsChanged(rows), [rows]);
+  useLayoutEffect(() => rowsChanged(rows), [rows]); // before the next key
   useKeptPlace(pane, rows, tops);
   useRevealed(pane, rows, tops, chosen);
 
