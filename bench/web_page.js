@@ -14,6 +14,15 @@ window.bench = {
     });
   },
 
+  /** The browser records it some time after the frame itself. */
+  firstPaint() {
+    return new Promise((done) => {
+      new PerformanceObserver((found) => {
+        for (const one of found.getEntriesByName("first-contentful-paint")) done(one.startTime);
+      }).observe({ type: "paint", buffered: true });
+    });
+  },
+
   /** From the next click until as many files are compared, each with the line. */
   watchClick(files, line) {
     const isThere = () => {

@@ -55,7 +55,9 @@ def test_every_figure_is_measured_on_a_store_with_a_past(
     bounded = [line for line in lines if line.bound is not None]
     assert len(bounded) == len({**web_api.LIMITS_MS, **web_page.LIMITS_MS})
     single = [line for line in bounded if not isinstance(line.judge(), Refusal)]
-    assert {line.operation for line in single} == {web_api.MIXED, web_page.SLOWEST_FRAME}
+    # How many frames there are is the browser's affair: the busier it is, the more.
+    judged = {line.operation for line in single} - {f"p95 of {web_page.FRAME}"}
+    assert judged == {web_api.MIXED, web_page.SLOWEST_FRAME}
 
 
 def test_a_page_without_its_moments_gets_no_figure(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -49,25 +51,40 @@ def automatic(
         running.end()
 
 
-async def automatic_kinds(client: Client, *, least: int) -> list[str]:
-    """The kinds of automatic checkpoints, as soon as there are so many."""
+@contextmanager
+def automatic_that_looked(sessions: ServedSessions) -> Iterator[list[Exception]]:
+    """Every workspace has been looked at once: then the time until the next look is asked for."""
+    has_looked = threading.Event()
+
+    def local_time() -> datetime:
+        has_looked.set()
+        return now()
+
+    with automatic(sessions, local_time) as missed:
+        assert has_looked.wait(PATIENCE_S)
+        yield missed
+
+
+async def automatic_kinds(client: Client, workspace: Path) -> set[str]:
+    """The kinds of automatic checkpoints, as soon as there are some. Files come five by five,
+    because changes count only once watching has begun."""
     with anyio.fail_after(PATIENCE_S):
-        while True:
+        for number in itertools.count():
+            fill(workspace / f"new-{number}.txt", b"made by an agent without hooks\n")
+            if number % 5 < 4:
+                continue
             found: Any = await client.call_tool("checkpoint_list", {"checkpoint_type": "auto"})
-            rows = found.structured_content["checkpoints"]
-            if len(rows) >= least:
-                return [row["kind"] for row in rows]
+            if rows := found.structured_content["checkpoints"]:
+                return {row["kind"] for row in rows}
             await anyio.sleep(0.2)
+    raise AssertionError
 
 
 def test_five_changed_files_are_saved_by_a_server_with_default_settings(workspace: Path) -> None:
     async def walk() -> None:
         async with stdio_client(workspace) as client:
             await client.call_tool("checkpoint_create", {"description": "the work begins"})
-            await anyio.sleep(3)  # watching begins
-            for number in range(5):
-                fill(workspace / f"new-{number}.txt", b"made by an agent without hooks\n")
-            assert await automatic_kinds(client, least=1) == ["threshold"]
+            assert await automatic_kinds(client, workspace) == {"threshold"}
 
     anyio.run(walk)
 
@@ -179,10 +196,7 @@ def test_a_project_without_a_store_is_protected_from_the_start(workspace: Path) 
                     await anyio.sleep(0.2)
             (first,) = listed.structured_content["checkpoints"]
             assert first["kind"] == "initial"
-            await anyio.sleep(1)  # watching begins
-            for number in range(5):
-                fill(workspace / f"new-{number}.txt", b"made by an agent without hooks\n")
-            assert await automatic_kinds(client, least=1) == ["threshold"]
+            assert await automatic_kinds(client, workspace) == {"threshold"}
 
     anyio.run(walk)
 
@@ -194,8 +208,8 @@ def test_a_project_is_left_alone_when_every_trigger_is_off(
     for name, value in (("FILES", "0"), ("INTERVAL", "0"), ("MERGE", "")):
         monkeypatch.setenv(f"HOLDFAST_AUTO_{name}", value)
     monkeypatch.setenv("HOLDFAST_END_OF_DAY", "")
-    with automatic(sessions) as missed:
-        time.sleep(2.5)
+    with automatic_that_looked(sessions) as missed:
+        pass
     assert store_directory(workspace) is None
     assert not missed
 
@@ -203,7 +217,7 @@ def test_a_project_is_left_alone_when_every_trigger_is_off(
 def test_a_directory_that_is_no_project_is_left_alone(
     workspace: Path, sessions: ServedSessions
 ) -> None:
-    with automatic(sessions) as missed:
-        time.sleep(2.5)
+    with automatic_that_looked(sessions) as missed:
+        pass
     assert store_directory(workspace) is None
     assert not missed
