@@ -15,6 +15,7 @@ from holdfast.domain.errors import Busy, NotFound, Refused, StoreDamaged, UsageE
 from holdfast.domain.ids import SessionId
 from holdfast.domain.purges import Trace
 from holdfast.domain.sessions import Session
+from holdfast.engine.purge import purge
 from holdfast.engine.repair.check import run_checks
 from holdfast.engine.restore.plan import read_report
 from holdfast.ports.progress import NoProgress
@@ -101,6 +102,32 @@ def test_an_ignored_file_that_was_purged_is_not_captured_again(workspace: Path) 
         session.checkpoint("without it")
         assert store.named_paths() == (b"other",)
     assert places_of(store.directory, WORDS[:1]) == []
+
+
+def test_a_purge_interrupted_before_its_transaction_has_no_effect_on_the_next(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    fill(workspace / ".gitignore", b".env\n")
+    fill(workspace / ".env", SECRETS[0])
+    fill(workspace / "other.txt", SECRETS[1])
+    with SessionCheckpointer(workspace, "one") as session:
+        store = store_of(session)
+        with store.hold():
+            store.set_named_paths([b".env"])
+        saved = session.checkpoint("with both")
+        with monkeypatch.context() as patched:
+            patched.setattr(purge, "_record", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                session.purge_paths(".env")
+        assert store.read_purge_note() is not None
+        assert not session.purge_paths("other.txt").resumed
+        assert store.read_purge_note() is None
+        assert store.named_paths() == (b".env",)
+        assert {a.path for a in get_snapshot(session, saved).artifacts} >= {".env"}
+    _require_sound(workspace)
 
 
 def test_the_checkpoints_stay_and_say_what_is_missing(workspace: Path, history: list[str]) -> None:

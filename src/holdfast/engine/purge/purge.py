@@ -6,7 +6,8 @@
 
 Guarantees: at every instant the store is sound, and each remaining checkpoint is whole. Before the
 transaction, nothing has changed. After it, the next purge finishes the removal, however often it is
-interrupted. The outcome lists what was searched for, where, and what was found.
+interrupted. A token in both says whether the transaction of a note was committed. The outcome lists
+what was searched for, where, and what was found.
 
 Not guaranteed: anything outside the store's files. See docs/guides/removing-secrets.md.
 """
@@ -58,8 +59,9 @@ def purge(vault: Vault, request: PurgeRequest) -> PurgeOutcome:
     plan.require_allowed()
     samples = samples_for(vault, plan.gone_contents, plan.removed)
     _store(vault, plan)
-    vault.files.write_purge_note(_encode_note(plan.gone, plan.paths))
-    _record(vault, plan)
+    token = vault.ids.new_id()
+    vault.files.write_purge_note(_encode_note(plan.gone, plan.paths, token))
+    _record(vault, plan, token)
     release_components(vault)
     freed_bytes = _erase(vault, plan.paths)
     return PurgeOutcome(
@@ -118,7 +120,9 @@ def finish_purge(vault: Vault) -> PurgeOutcome | None:
     note = vault.files.read_purge_note()
     if note is None:
         return None
-    noted, paths = _decode_note(note)
+    noted, paths, token = _decode_note(note)
+    if token is None or vault.catalog.operation_with_token(token) is None:
+        noted, paths = set(), []  # the rows were never changed
     gone = noted - reachable(vault)
     freed_bytes = _erase(vault, paths)
     if not gone:
@@ -145,7 +149,7 @@ def _store(vault: Vault, plan: PurgePlan) -> None:
     store_chained(vault.objects, items)
 
 
-def _record(vault: Vault, plan: PurgePlan) -> None:
+def _record(vault: Vault, plan: PurgePlan, token: str) -> None:
     now_ns = vault.clock.now_ns()
     heads = {s.id: s.head for s in vault.catalog.sessions()}
     removed = {c.id: c for c in plan.removed}
@@ -153,14 +157,20 @@ def _record(vault: Vault, plan: PurgePlan) -> None:
     with vault.catalog.transaction() as transaction:
         for row in plan.replaced:
             transaction.replace_checkpoint(row)
-        for session_id in sorted(touched):
+        for number, session_id in enumerate(sorted(touched)):
             head = heads[session_id]
             while head is not None and head in removed:
                 head = removed[head].parent
             if head != heads[session_id]:
                 transaction.set_head(session_id, head)
             transaction.add_operation(
-                NewOperation(OperationKind.PURGE, session_id, now_ns, head_before=heads[session_id])
+                NewOperation(
+                    OperationKind.PURGE,
+                    session_id,
+                    now_ns,
+                    head_before=heads[session_id],
+                    token=token if number == 0 else None,
+                )
             )
         for checkpoint in plan.removed:
             transaction.remove_checkpoint(checkpoint.id)
@@ -193,17 +203,20 @@ def _erase(vault: Vault, paths: Sequence[bytes]) -> int:
     return freed_bytes
 
 
-def _encode_note(gone: Iterable[Digest], paths: Iterable[bytes] = ()) -> bytes:
+def _encode_note(
+    gone: Iterable[Digest], paths: Iterable[bytes] = (), token: str | None = None
+) -> bytes:
     fields = {
         "version": _VERSION,
         "gone": sorted(d.hex() for d in gone),
         "paths": [to_text(path) for path in paths],
+        "token": token,
     }
     body = json.dumps(fields).encode()
     return digest_of(body).hex().encode() + b"\n" + body
 
 
-def _decode_note(data: bytes) -> tuple[set[Digest], list[bytes]]:
+def _decode_note(data: bytes) -> tuple[set[Digest], list[bytes], str | None]:
     checksum, _, body = data.partition(b"\n")
     try:
         if checksum != digest_of(body).hex().encode():
@@ -214,10 +227,11 @@ def _decode_note(data: bytes) -> tuple[set[Digest], list[bytes]]:
         gone = {Digest(bytes.fromhex(text)) for text in fields["gone"]}
         if any(len(digest) != DIGEST_BYTES for digest in gone):
             raise ValueError("it has no digest")
-        paths = [from_text(text) for text in fields.get("paths", ())]
+        paths = [from_text(text) for text in fields["paths"]]
+        token = None if fields["token"] is None else str(fields["token"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StoreDamaged(
             f"the record of an unfinished purge is unusable: {error}",
             hint="run: holdfast check",
         ) from None
-    return gone, paths
+    return gone, paths, token
