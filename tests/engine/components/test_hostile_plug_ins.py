@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,10 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import RestoreConflict, RestoreFailed
+from holdfast.engine.components import capture
+from holdfast.engine.components.guard import Refusal
 from holdfast.ports.component import ComponentPreview, RestoreOf
+from tests.behind_the_api import engine_of
 from tests.engine.components import boxes
 from tests.engine.components.boxes import NEVER, Box, Later, misbehave
 from tests.support.composition import configure
@@ -42,6 +45,21 @@ def test_one_that_cannot_say_whether_it_applies_blocks_no_other(
             "capture box",
             "capture later",
         }
+
+
+def test_one_that_answers_just_after_the_time_limit_is_captured(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answered_late(call: Callable[[], object], *, timeout_s: float) -> None:
+        call()
+        raise Refusal("it did not finish in time")
+
+    configure(workspace, components=["box"])
+    with SessionCheckpointer(workspace, "s") as session:
+        vault = engine_of(session).vault
+        with monkeypatch.context() as patched:
+            patched.setattr(capture, "guarded", answered_late)
+            assert capture._applicable(vault, vault.components.named(["box"])) == {"box"}
 
 
 def _property(value: object) -> property:

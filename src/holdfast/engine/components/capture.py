@@ -140,8 +140,9 @@ def _applicable(vault: Vault, components: Sequence[Component]) -> set[str]:
             )
         except Refusal:
             found = dict(found)  # a copy, because the abandoned call may still add to it
-            stuck = next(c.name for c in unasked if c.name not in found)
-            found[stuck] = True
+            stuck = next((c.name for c in unasked if c.name not in found), None)
+            if stuck is not None:  # otherwise the last one answered just after the limit
+                found[stuck] = True
         answers |= found
         unasked = [component for component in unasked if component.name not in answers]
     return {name for name, applies in answers.items() if applies}
