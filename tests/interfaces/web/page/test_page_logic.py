@@ -180,3 +180,35 @@ def test_a_restore_of_chosen_paths_is_named_in_words(call: Call) -> None:
     assert call("words", "returnTitle", "Restored to 1d55bf86df", [], "Tests pass") == (
         "Back to “Tests pass”"
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (
+            "or skip such paths: --best-effort",
+            "or skip such paths in a terminal: holdfast restore REF --best-effort",
+        ),
+        (
+            "restore more with --best-effort; then check",
+            "restore more in a terminal: holdfast restore REF --best-effort; then check",
+        ),
+        (
+            "branch main is in /w; use --git branch, or remove that worktree",
+            "branch main is in /w; restore git on a new branch, or remove that worktree",
+        ),
+    ],
+)
+def test_refusals_name_no_option_that_the_page_cannot_take(
+    call: Call, tab: Tab, said: str, shown: str
+) -> None:
+    assert call("words", "withoutOptions", said) == shown
+    problem = tab.page.evaluate(
+        """async (said) => {
+            const { Problem } = await import("/page/api.js");
+            const { message, hint } = new Problem(409, { detail: said, hint: said });
+            return [message, hint];
+        }""",
+        said,
+    )
+    assert problem == [shown, shown]

@@ -2,7 +2,7 @@
 
 import { signal } from "./html.js";
 import { route } from "./router.js";
-import { countWords } from "./words.js";
+import { countWords, withoutOptions } from "./words.js";
 
 /** Whether the last request reached the server. */
 export const reachable = signal(true);
@@ -11,10 +11,10 @@ export const reachable = signal(true);
 export class Problem extends Error {
   /** @param {number} status @param {{title?: string, detail?: unknown, code?: string, hint?: string}} said */
   constructor(status, said) {
-    super(typeof said.detail === "string" ? said.detail : said.title || `The server answered ${status}.`);
+    super(typeof said.detail === "string" ? withoutOptions(said.detail) : said.title || `The server answered ${status}.`);
     this.status = status;
     this.code = said.code ?? "";
-    this.hint = said.hint ?? "";
+    this.hint = withoutOptions(said.hint ?? "");
   }
 }
 

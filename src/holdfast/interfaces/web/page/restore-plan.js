@@ -9,7 +9,7 @@ import { useLoaded } from "./load.js";
 import { PathName } from "./path-name.js";
 import { chosenPart, chosenRows, deed, isLeaf, presentPaths, toggled } from "./restore-choice.js";
 import { Loading } from "./states.js";
-import { agentName, componentWords, remarkWords } from "./words.js";
+import { agentName, componentWords, remarkWords, withoutOptions } from "./words.js";
 
 const MOST_LISTED = 200;
 
@@ -260,7 +260,7 @@ function ComponentChoice({ one, choose }) {
     <input type="checkbox" checked=${isOn} disabled=${!isOn && modes.length === 0}
       onChange=${() => choose(isOn ? "files" : (modes[0]?.[0] ?? "exact"))} /> <b>
       ${name.charAt(0).toUpperCase() + visible(name.slice(1))}</b> <ul class="soft">
-      ${said.map((/** @type {string} */ words) => html`<li>${visible(words)}</li>`)}</ul></label>
+      ${said.map((/** @type {string} */ words) => html`<li>${visible(withoutOptions(words))}</li>`)}</ul></label>
     ${
       modes.length > 1 &&
       html`<select aria-label=${`How to restore ${visible(name)}`} value=${one.mode}

@@ -102,6 +102,13 @@ export function remarkWords(words, hasChoices = false) {
   return first + whole.slice(1) + (/[.!?]$/.test(whole) ? "" : ".");
 }
 
+/** A refusal or hint without options that cannot be typed on the page. @param {string} words */
+export function withoutOptions(words) {
+  return words
+    .replace(/(:| with) --best-effort/, " in a terminal: holdfast restore REF --best-effort")
+    .replace(/use --git branch/, "restore git on a new branch");
+}
+
 /** @param {string} kind */
 export function kindWords(kind) {
   /** @type {Record<string, string>} */
