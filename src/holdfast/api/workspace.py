@@ -112,6 +112,20 @@ class Workspace:
         return self._opened.engine.recovery
 
     @property
+    def has_recoveries(self) -> bool:
+        """Whether `take_recoveries` would return any."""
+        return self._opened.engine.vault.journal.read_report() is not None
+
+    def take_recoveries(self) -> tuple[RecoveredRestore, ...]:
+        """Interrupted restores that any process has finished or rolled back since the last call,
+        oldest first. The caller reports them to the user."""
+        if not self.has_recoveries:
+            return ()
+        from holdfast.engine.restore.recovery_report import take_report
+
+        return take_report(self._opened.engine.vault)
+
+    @property
     def is_encrypted(self) -> bool:
         return self._opened.store.is_sealed()
 

@@ -95,10 +95,10 @@ class StoreFiles(Protocol):
 
 class RestoreJournal(Protocol):
     """What a restore records before it changes anything, so that it can be recovered after a crash;
-    and a note about permissions.
+    a note about permissions; and a report about recoveries that no user has seen yet.
 
-    Both are encrypted in encrypted stores, and read as empty if they fail authentication. Called
-    with the store's lock held."""
+    All are encrypted in encrypted stores, and read as empty if they fail authentication. Called
+    with the store's lock held, except that the report may be read without it."""
 
     def read(self) -> bytes | None:
         """The journal of an unfinished restore, or None."""
@@ -118,6 +118,14 @@ class RestoreJournal(Protocol):
         """Durable when it returns."""
 
     def remove_note(self) -> None: ...
+
+    def read_report(self) -> bytes | None:
+        """The report about recoveries, or None; one system call if there is none."""
+
+    def write_report(self, data: bytes) -> None:
+        """Durable when it returns."""
+
+    def remove_report(self) -> None: ...
 
 
 class SpaceMeter(Protocol):

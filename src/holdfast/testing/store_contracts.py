@@ -110,6 +110,17 @@ class RestoreJournalContract:
             journal.remove_note()
             assert (journal.read(), journal.read_note()) == (b"journal", None)
 
+    def test_the_report_stays_until_it_is_removed(self, tmp_path: Path) -> None:
+        with self.open_journal(tmp_path) as journal:
+            assert journal.read_report() is None
+            journal.write_report(b"report")
+            journal.write(b"journal")
+            journal.remove()
+            assert (journal.read_note(), journal.read_report()) == (None, b"report")
+            journal.remove_report()
+            journal.remove_report()
+            assert journal.read_report() is None
+
 
 class SpaceMeterContract:
     """Subclass it, and define how to open a store's meter, and how to put a file there."""

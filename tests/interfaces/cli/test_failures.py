@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -416,6 +417,67 @@ def test_work_after_a_killed_restore_is_named_and_undo_brings_it_back(
     assert cli("undo", "--yes").status == 0
     for name in written:
         assert (cli.workspace / name).read_text() == "written after the kill\n"
+
+
+def killed_restore(cli: CommandLine) -> None:
+    """To the checkpoint "good", killed when all files are in place and nothing is recorded."""
+    program = (
+        "import os, signal\n"
+        "from holdfast.engine.restore.executor import Executor\n"
+        "from holdfast.interfaces.cli.main import main\n"
+        "Executor.make_durable = lambda self: os.kill(os.getpid(), signal.SIGKILL)\n"
+        f"main({['-C', str(cli.workspace), 'restore', 'good', '--yes']!r})\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert killed.returncode == -signal.SIGKILL
+
+
+@pytest.mark.requirement("RB-3", "CL-3")
+@pytest.mark.parametrize(
+    "verb", [["status"], ["checkpoint", "why"], ["restore", "good", "--yes"], ["undo", "--yes"]]
+)
+def test_a_recovery_is_part_of_the_next_json_object_and_of_no_other(
+    cli: CommandLine, verb: list[str]
+) -> None:
+    cli.save("good", "--name", "good")
+    (cli.workspace / "README.md").write_text("wrecked\n")
+    killed_restore(cli)
+    (cli.workspace / "README.md").write_text("written after the kill\n")
+    assert isinstance(cli.json("log"), list)  # recovers, but has no room for it
+    (cli.workspace / "new").write_text("to be saved\n")
+    (recovered,) = cli.json(*verb)["recovered"]
+    assert recovered["name"] == "good"
+    assert recovered["overwritten"] == ["README.md"]
+    assert (recovered["kind"], recovered["rolled_back"]) == ("restore", False)
+    assert cli.json("show", recovered["safety_checkpoint"])["id"] == recovered["safety_checkpoint"]
+    assert "recovered" not in cli.json("status")
+    assert "interrupted" not in cli("status").err
+
+
+@pytest.mark.requirement("RB-3", "CL-3")
+def test_a_recovery_by_a_hook_is_in_its_answer_and_shown_once_by_the_next_command(
+    cli: CommandLine,
+) -> None:
+    event = {"session_id": "s", "cwd": str(cli.workspace), "hook_event_name": "UserPromptSubmit"}
+
+    def ask(prompt: str) -> str:
+        asked = json.dumps({**event, "prompt": prompt})
+        answer = cli.process("hook", "claude-code", stdin=asked)
+        assert answer.status == 0
+        return answer.out
+
+    ask("begin")
+    cli.save("good", "--name", "good")
+    (cli.workspace / "README.md").write_text("wrecked\n")
+    killed_restore(cli)
+    (cli.workspace / "README.md").write_text("written after the kill\n")
+    assert "1 file was restored to earlier content: README.md" in ask("continue")
+    assert cli("log", "--quiet").err == ""
+    first, saved, listed = cli("log").err.splitlines()
+    assert first == "note: Finished the interrupted restore to good: 1 file changed"
+    assert "is saved in checkpoint" in saved
+    assert listed == "    README.md"
+    assert cli("log").err == ""
 
 
 @pytest.mark.requirement("CL-3")

@@ -25,6 +25,7 @@ $HOLDFAST_HOME/
     former-store                the id of the missing store that this one replaced
     journal                     only while a restore runs
     unlocked                    only while a restore has changed permissions to access files
+    recovered                   interrupted restores that were recovered, until a command reports it
     story.rebuilt.db            only while a repair replaces story.db
     story.suspect               only after a failed fsync of story.db
     suspect                     only after a failed fsync, until its files are verified
@@ -93,6 +94,7 @@ class StoreLayout:
     upkeep = _Below("upkeep")
     journal = _Below("journal")
     unlocked = _Below("unlocked")
+    recovered = _Below("recovered")
     suspect = _Below("suspect")
     purge_note = _Below("purge")
 

@@ -116,6 +116,15 @@ class LocalRestoreJournal:
     def remove_note(self) -> None:
         self._notes.remove(self._layout.unlocked.name)
 
+    def read_report(self) -> bytes | None:
+        return self._notes.read(self._layout.recovered.name)
+
+    def write_report(self, data: bytes) -> None:
+        self._notes.write(self._layout.recovered.name, data)
+
+    def remove_report(self) -> None:
+        self._notes.remove(self._layout.recovered.name)
+
 
 class Notes(Protocol):
     """Small files of a store by name, as in `StoreNotes`."""

@@ -172,7 +172,7 @@ class MemoryToolLog:
 
 
 _FREE_BYTES = 1 << 40
-_JOURNAL, _JOURNAL_NOTE, _PURGE_NOTE = "journal", "unlocked", "purge"
+_JOURNAL, _JOURNAL_NOTE, _RECOVERED, _PURGE_NOTE = "journal", "unlocked", "recovered", "purge"
 
 
 class MemoryNotes:
@@ -221,6 +221,15 @@ class MemoryRestoreJournal:
 
     def remove_note(self) -> None:
         self._notes.remove(_JOURNAL_NOTE)
+
+    def read_report(self) -> bytes | None:
+        return self._notes.read(_RECOVERED)
+
+    def write_report(self, data: bytes) -> None:
+        self._notes.write(_RECOVERED, data)
+
+    def remove_report(self) -> None:
+        self._notes.remove(_RECOVERED)
 
 
 @dataclass(slots=True)

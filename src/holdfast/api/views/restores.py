@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.diff.hunk_choice import NumberedHunk
     from holdfast.domain.git.drift import PresentGit
-    from holdfast.domain.outcomes import PathProblem, RestoreOutcome
+    from holdfast.domain.outcomes import PathProblem, RecoveredRestore, RestoreOutcome
     from holdfast.domain.restore.plan import (
         Blocked,
         ComponentOutcome,
@@ -27,6 +27,30 @@ if TYPE_CHECKING:
         Step,
     )
     from holdfast.engine.undo.undo import UndoStep
+
+
+class RecoveredView(TypedDict):
+    """An interrupted restore that was finished or rolled back."""
+
+    kind: str
+    restored_to: str | None
+    name: str | None
+    rolled_back: bool
+    files_changed: int
+    overwritten: list[str]
+    safety_checkpoint: str | None
+
+
+def recovered_view(done: "RecoveredRestore") -> RecoveredView:
+    return {
+        "kind": done.kind.value,
+        "restored_to": done.restored_to,
+        "name": done.name,
+        "rolled_back": done.rolled_back,
+        "files_changed": done.files_changed,
+        "overwritten": [to_text(path) for path in done.overwritten],
+        "safety_checkpoint": done.safety,
+    }
 
 
 class StepView(TypedDict):

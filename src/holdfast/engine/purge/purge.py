@@ -198,6 +198,7 @@ def _erase(vault: Vault, paths: Sequence[bytes]) -> int:
     vault.catalog.erase_traces()
     vault.stat_cache.erase()
     vault.search.erase()
+    vault.journal.remove_report()
     vault.files.erase_leftovers()
     vault.files.remove_purge_note()
     return freed_bytes

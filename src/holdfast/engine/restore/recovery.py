@@ -39,6 +39,7 @@ from holdfast.engine.restore.records import (
     rescue,
     save_present,
 )
+from holdfast.engine.restore.recovery_report import add_to_report
 from holdfast.engine.restore.staging import remove_contents
 from holdfast.engine.restore.unlock import restore_noted_modes
 from holdfast.engine.save.workspace_tree import dry_scan
@@ -64,14 +65,16 @@ def recover(vault: Vault, scanner: Scanner) -> RecoveredRestore:
         done = RecoveredRestore(rolled_back=journal.backwards)
     _remove_leftovers(vault, journal.staging)
     restore_noted_modes(vault, _restored_modes(vault, journal))
-    vault.journal.remove()
     target = vault.catalog.checkpoint(journal.session_id, journal.target)
-    return replace(
+    done = replace(
         done,
         kind=journal.kind,
         restored_to=journal.target,
         name=None if target is None else target.name,
     )
+    add_to_report(vault, journal.token, done)
+    vault.journal.remove()
+    return done
 
 
 def try_recover(

@@ -10,7 +10,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.domain.errors import NotFound, UsageError, WorkspaceMissing, WorkspaceRefused
+from holdfast.domain.errors import (
+    HoldfastError,
+    NotFound,
+    UsageError,
+    WorkspaceMissing,
+    WorkspaceRefused,
+)
 from holdfast.domain.ids import SessionId, session_id
 from holdfast.interfaces.cli.terminal import Terminal, visible
 
@@ -40,6 +46,7 @@ class Invocation:
         # What Ctrl-C reports about the workspace if the engine does not; None if it is unknown.
         self.cancel_note: str | None = None
         self._passphrase: str | None = None
+        self._recovered_in: Path | None = None
         self._begun = time.perf_counter()
 
     @property
@@ -137,10 +144,8 @@ class Invocation:
             from holdfast.interfaces.cli.path_arguments import subdirectory_of
 
             self.terminal.subdirectory = subdirectory_of(directory, opened.path)
-        if opened.recovered is not None and not self.json:
-            from holdfast.interfaces.cli.recovery_note import note_recovery
-
-            note_recovery(self.terminal, opened.recovered)
+        if recover and not passive:
+            self._report_recoveries(opened)
         if self.verb != "status":  # which reports them anyway
             self.warn_of_settings(opened.setting_problems)
         if not self.json:
@@ -151,6 +156,20 @@ class Invocation:
         if not self.json and self.verb != "purge" and opened.has_unfinished_purge:
             self.terminal.note(_UNPURGED)
         return opened
+
+    def _report_recoveries(self, opened: Workspace) -> None:
+        """Print them now, or remember that the answer must have them. With `--quiet`, they wait for
+        another command."""
+        if self.json:
+            self._recovered_in = opened.path if opened.has_recoveries else None
+            return
+        reported = () if self.options.quiet else opened.take_recoveries()
+        if not reported and opened.recovered is not None and opened.recovered.restored_to is None:
+            reported = (opened.recovered,)
+        for done in reported:
+            from holdfast.interfaces.cli.recovery_note import note_recovery
+
+            note_recovery(self.terminal, done)
 
     def _no_workspace(self) -> WorkspaceRefused:
         """The error for a directory without checkpoints; it lists workspaces that have some."""
@@ -246,10 +265,28 @@ class Invocation:
             with opened.report_progress(bar):
                 yield bar
 
+    def _with_recoveries(self, answer: dict[str, Any], workspace: Path) -> dict[str, Any]:
+        """A list has no room for them, so there they wait for another command."""
+        from holdfast.api.views.restores import recovered_view
+        from holdfast.api.workspace import open_workspace
+
+        try:  # most commands have closed the workspace
+            with open_workspace(
+                workspace, create=False, force=True, ask_passphrase=self._ask_passphrase
+            ) as opened:
+                reported = opened.take_recoveries()
+        except HoldfastError:
+            return answer
+        views = [recovered_view(done) for done in reported]
+        return {**answer, "recovered": views} if views else answer
+
     def emit(self, value: Any) -> None:
         """Print JSON in ASCII, which works in any terminal and locale."""
         import json
 
+        if self._recovered_in is not None and isinstance(value, dict):
+            value = self._with_recoveries(value, self._recovered_in)
+            self._recovered_in = None
         self.terminal.line(json.dumps(value, indent=2 if self.terminal.for_people else None))
 
     @contextmanager
