@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -367,6 +368,50 @@ def test_a_directory_that_another_process_uses_meanwhile_stays_when_all_is_rolle
             opened.restore(first.id)
     assert [path.name for path in (workspace / "made").iterdir()] == ["other"]
     assert (workspace / "made/other").read_bytes() == b"by a person"
+    assert debris(workspace) == []
+
+
+def test_what_another_process_removes_meanwhile_does_not_stop_a_rollback(workspace: Path) -> None:
+    fs = WatchedFilesystem()
+
+    def meanwhile() -> None:
+        shutil.rmtree(workspace / "made")
+        fill(workspace / "made", b"a file of a person")
+        (workspace / "mode").unlink()
+
+    with composed(workspace, fs=fs.as_port()) as opened:
+        fill(workspace / "made/file", b"old")
+        fill(workspace / "mode", b"same", 0o640)
+        fill(workspace / "x", b"old")
+        first = opened.save()
+        fill(workspace / "edited", b"by the agent")
+        (workspace / "x").unlink()
+        shutil.rmtree(workspace / "made")
+        (workspace / "mode").chmod(0o600)
+        _blocked_at_last(workspace, fs, meanwhile)
+        with pytest.raises(RestoreFailed, match=r"rolled back$"):
+            opened.restore(first.id)
+    assert (workspace / "edited").read_bytes() == b"by the agent"
+    assert (workspace / "made").read_bytes() == b"a file of a person"
+    assert not (workspace / "mode").exists()
+    assert debris(workspace) == []
+
+
+@pytest.mark.usefixtures("ordinary_permissions")
+def test_shared_memory_that_nobody_may_read_does_not_stop_a_restore(workspace: Path) -> None:
+    fs = WatchedFilesystem()
+    shared = workspace / "edited-shm"
+    with composed(workspace, fs=fs.as_port()) as opened:
+        first = opened.save()
+        fill(shared, b"by the agent")
+        fs.before = once(
+            lambda call: call.member == "rename" and b"edited-shm" in call.names(),
+            lambda: shared.chmod(0),
+        )
+        opened.restore(first.id)
+        assert not shared.exists()
+        opened.undo()
+    assert shared.read_bytes() == b"by the agent"
     assert debris(workspace) == []
 
 

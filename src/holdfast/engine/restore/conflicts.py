@@ -73,8 +73,10 @@ def _unsaved(
             link = SymlinkEntry(item.slot, target, storable_ns(status.st_mtime_ns))
             if not is_saved(item, link):
                 links.append((item.path, link))
-        elif stat.S_ISREG(status.st_mode) and not _is_live_shared_memory(vault, item):
+        elif stat.S_ISREG(status.st_mode):
             with _readable(vault, item.area, item.slot, status):
+                if _is_live_shared_memory(vault, item):
+                    continue
                 digest = digest_of_file(vault.fs, item.area, item.slot)
             if not is_saved(item, digest):
                 found.append(item)

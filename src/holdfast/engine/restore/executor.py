@@ -227,9 +227,9 @@ class Executor:
             give_to(self._fs, self._handles.open(path), (status.st_uid, status.st_gid))
 
     def _remove_made(self, path: bytes) -> None:
-        """For undo. A directory that was filled or removed meanwhile is left alone."""
+        """For undo. A directory that was filled, removed or replaced meanwhile is left alone."""
         self._handles.forget(path)
-        with ignoring(errno.ENOENT, *_NOT_EMPTY):
+        with ignoring(*NO_DIRECTORY, *_NOT_EMPTY):
             self._fs.rmdir(basename(path), dir_fd=self._handles.open(parent(path)))
 
     def _rmdir(self, number: int, step: Step, dir_fd: int, name: bytes) -> None:
@@ -270,7 +270,7 @@ class Executor:
 
     def _change_mode(self, path: bytes, mode: int, *, was: int) -> None:
         mode &= self._site.mode_mask
-        self.done.undo.append(lambda: self._set_mode(path, was))
+        self.done.undo.append(lambda: self._set_mode_back(path, was))
         try:
             if mode & SETID_BITS and self._fs.may_chown():
                 self._let_run_as_owner(path, mode)
@@ -297,6 +297,11 @@ class Executor:
         dir_fd = self._handles.open(parent(path))
         self._fs.set_mode(basename(path), mode, dir_fd=dir_fd)
         self.done.changed_modes.add(path)
+
+    def _set_mode_back(self, path: bytes, mode: int) -> None:
+        """For undo. The file may have been removed meanwhile."""
+        with ignoring(*NO_DIRECTORY):
+            self._set_mode(path, mode)
 
     def closed_directories(self, steps: tuple[Step, ...]) -> dict[bytes, int]:
         """Directories that these steps must make writable, with their current modes."""

@@ -26,7 +26,7 @@ from holdfast.engine.restore.database_files import (
     between_transactions,
     between_transactions_if_possible,
 )
-from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles
+from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles, ignoring
 from holdfast.engine.restore.staging import Staging
 from holdfast.ports.filesystem import SET_ASIDE, Filesystem, LiveDatabases
 from holdfast.ports.progress import TransferProgress
@@ -144,9 +144,10 @@ class SlotMoves:
             self._take(path, slot, dir_fd, area)
 
     def move_away(self, path: bytes, slot: bytes, area: int) -> None:
-        """For rollback: move a restored entry back into its slot."""
-        dir_fd, name = self._handles.open(parent(path)), basename(path)
-        with contextlib.suppress(FileNotFoundError):
+        """For rollback: move a restored entry back into its slot, unless it was removed meanwhile,
+        perhaps with its directory."""
+        with ignoring(*NO_DIRECTORY):
+            dir_fd, name = self._handles.open(parent(path)), basename(path)
             self.refuse_directory(path, dir_fd, name)
             with between_transactions_if_possible(self._databases, dir_fd, name):
                 self._take(path, slot, dir_fd, area)
