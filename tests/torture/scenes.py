@@ -21,6 +21,7 @@ from holdfast.domain.intent import make_intent
 from holdfast.domain.outcomes import RestoreOutcome, SaveOutcome
 from holdfast.engine.components.selection import ComponentChoice
 from holdfast.engine.repair.check import run_checks
+from holdfast.engine.restore.recovery_report import take_report
 from holdfast.engine.retention.cleanup import collect
 from holdfast.engine.stored_objects import read_content
 from holdfast.engine.vault import Vault
@@ -263,6 +264,7 @@ def problems(
         if not wrong:
             wrong += _next_work_fails(work, project, known)
             wrong += _next_collection_fails(work)
+        take_report(vault)  # as the next command does: it shows what was recovered
         wrong += [f"left behind: {name!r}" for name in debris(project)]
         wrong += [f"left behind in the store: {name}" for name in store_debris(work)]
     return wrong

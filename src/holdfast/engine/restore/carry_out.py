@@ -254,14 +254,16 @@ def _is_recorded(vault: Vault, token: str, journal: Journal, safety: Checkpoint)
         raise _left_to_recovery(error, safety) from error
 
 
-def _left_to_recovery(error: OSError | HoldfastError, safety: Checkpoint) -> RestoreFailed:
+def _left_to_recovery(error: OSError | HoldfastError, safety: Checkpoint) -> HoldfastError:
     why = error.message if isinstance(error, HoldfastError) else os_error_words(error)
-    return RestoreFailed(
+    text = (
         f"the restore failed, and rolling it back failed too: {why}. "
         f"Nothing is lost: the previous state is saved as {short(safety.id)}, and the next "
-        "command rolls the restore back",
-        hint="run: holdfast status; if that does not help: holdfast repair",
+        "command rolls the restore back"
     )
+    if isinstance(error, NoSpace) or (isinstance(error, OSError) and error.errno in FULL):
+        return NoSpace(text, hint="free some disk space, then run: holdfast status")
+    return RestoreFailed(text, hint="run: holdfast status; if that does not help: holdfast repair")
 
 
 def _mark_for_rollback(vault: Vault, journal: Journal) -> bool:
