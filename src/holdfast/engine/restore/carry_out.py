@@ -118,17 +118,26 @@ def carry_out(
                 vault.journal.remove()
             note_state(error, ROLLED_BACK)
             raise _failure(error) from error
-        _tidy(vault, staging, unlocked, plan)
+        _tidy(vault, staging, unlocked, plan, recovering=recovering)
     return _outcome(request, plan, executor, restoring, (record.id, final_safety), unsaved, wrong)
 
 
-def _tidy(vault: Vault, staging: Staging, unlocked: Unlocked | None, plan: RestorePlan) -> None:
-    """Remove leftovers after the restore is recorded."""
+def _tidy(
+    vault: Vault,
+    staging: Staging,
+    unlocked: Unlocked | None,
+    plan: RestorePlan,
+    *,
+    recovering: bool,
+) -> None:
+    """Remove leftovers after the restore is recorded. Recovery removes the journal itself, once it
+    has written its report."""
     try:
         if unlocked is not None:
             unlocked.put_back(but={step.path for step in plan.steps})
         staging.remove()
-        vault.journal.remove()
+        if not recovering:
+            vault.journal.remove()
     except KeyboardInterrupt as error:
         note_state(error, RESTORE_DONE)
         raise
