@@ -319,6 +319,13 @@ def test_an_event_that_cannot_be_passed_on_at_once_is_passed_on_later(
     client: Client, session: SessionCheckpointer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoded, failed = streams.encoded, threading.Event()
+    from_store, is_live = streams.Stream.from_store, threading.Event()
+
+    def catch_up(stream: streams.Stream, after: int) -> list[Any]:
+        found = from_store(stream, after)
+        if not found:
+            is_live.set()
+        return found
 
     def encode(workspace: Workspace, event: Event) -> tuple[bytes, ...]:
         if not failed.is_set():
@@ -326,7 +333,9 @@ def test_an_event_that_cannot_be_passed_on_at_once_is_passed_on_later(
             raise OSError("the disk does not answer")
         return encoded(workspace, event)
 
+    monkeypatch.setattr(streams.Stream, "from_store", catch_up)
     with reading(client) as reader:
+        assert is_live.wait(60)  # until then, the reader itself reads from the store
         monkeypatch.setattr(streams, "encoded", encode)
         session.checkpoint("late")
         assert reader.message().data["what"] == "unavailable"
