@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from anyio import CapacityLimiter, to_thread
+from pydantic_core import PydanticSerializationError, to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -253,5 +254,8 @@ def is_known(request: Request, tag: str) -> bool:
 
 
 def _encode(view: Any) -> bytes:
-    """In ASCII: lone surrogates in names that are not UTF-8 are escaped."""
-    return json.dumps(view, separators=(",", ":")).encode()
+    try:
+        return to_json(view)
+    except PydanticSerializationError:
+        # A name that is not UTF-8 has lone surrogates, which only the slower encoder escapes.
+        return json.dumps(view, separators=(",", ":")).encode()
