@@ -40,14 +40,13 @@ def call_hook(
 ) -> HookAnswer:
     """Run the hook and wait for everything it left running: its children hold the pipe."""
     reading, writing = os.pipe()
-    inherited = {name: value for name, value in os.environ.items() if name not in _HOSTS}
     try:
         done = subprocess.run(
             command("hook", agent, *arguments),
-            input=event if isinstance(event, bytes) else json.dumps(event).encode(),
+            input=event_bytes(event),
             capture_output=True,
             cwd=workspace,
-            env={**inherited, **(environment or {})},
+            env={**inherited_variables(), **(environment or {})},
             pass_fds=(writing,),
             check=False,
         )
@@ -56,6 +55,15 @@ def call_hook(
     with os.fdopen(reading, "rb") as waiting:
         assert waiting.read() == b""
     return HookAnswer(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def event_bytes(event: Mapping[str, Any] | bytes) -> bytes:
+    return event if isinstance(event, bytes) else json.dumps(event).encode()
+
+
+def inherited_variables() -> dict[str, str]:
+    """The environment of an agent that a user starts here."""
+    return {name: value for name, value in os.environ.items() if name not in _HOSTS}
 
 
 def recorded(agent: str, workspace: Path, shell_command: str, number: int = 1) -> list[Any]:

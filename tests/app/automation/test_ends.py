@@ -12,7 +12,8 @@ import pytest
 
 from tests.interfaces.cli.command_line import CommandLine, command
 from tests.support.daemons import daemon_here
-from tests.support.hook_process import call_hook, recorded
+from tests.support.forked_commands import call_hook
+from tests.support.hook_process import recorded
 
 
 def _send(project: Path, event: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ from tests.interfaces.cli.command_line import CommandLine, command
 from tests.support.daemon_calls import tool_call
 from tests.support.daemons import daemon_here
 from tests.support.failing_daemon import AFTER_THE_ANSWER, POINTS, dying_daemon
-from tests.support.hook_process import call_hook
+from tests.support.forked_commands import call_hook
 
 pytestmark = [
     pytest.mark.requirement("RB-10", "HK-2"),

@@ -16,7 +16,8 @@ from holdfast.interfaces.agents import agent_named
 from holdfast.interfaces.hooks.translation import normalise
 from holdfast.tools import ToolHandlers
 from tests.interfaces.cli.command_line import CommandLine
-from tests.support.hook_process import call_hook, recorded
+from tests.support.forked_commands import call_hook
+from tests.support.hook_process import recorded
 
 
 def _send(project: Path, event: dict[str, Any], agent: str = "claude-code") -> Any:

@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.support.forked_commands import call_hook
+
 SESSION = "refactor-auth"
 TITLE = "Refactor auth to async"
 HOSTILE_NAME = "<img src=x onerror=alert(1)>.txt"
@@ -217,21 +219,22 @@ class SampleSession:
 
     def event(self, event: str, **fields: object) -> None:
         fields |= {"hook_event_name": event, "session_id": self.session, "cwd": str(self.project)}
-        self.holdfast("hook", "claude-code", stdin=json.dumps(fields))
+        answer = call_hook("claude-code", fields, self.project, environment=self.environment)
+        assert answer.status == 0, answer
 
-    def holdfast(self, *arguments: str, stdin: str = "", check: bool = True) -> str:
+    def holdfast(self, *arguments: str, check: bool = True) -> str:
         command = [sys.executable, "-P", "-m", "holdfast", *arguments]
-        return self._run(command, stdin=stdin, check=check)
+        return self._run(command, check=check)
 
     def _git(self, *arguments: str) -> None:
         self._run(["git", *arguments])
 
-    def _run(self, command: list[str], *, stdin: str = "", check: bool = True) -> str:
+    def _run(self, command: list[str], *, check: bool = True) -> str:
         done = subprocess.run(
             command,
             cwd=self.project,
             env=self.environment,
-            input=stdin,
+            stdin=subprocess.DEVNULL,
             text=True,
             capture_output=True,
             check=False,
