@@ -196,7 +196,7 @@ def show(context: ToolContext, arguments: dict[str, Any]) -> Answer:
             f"{count_words(found.files, 'file')}, {size_words(found.size_bytes)}; {one.added} "
             f"added, {one.modified} modified, {one.removed} removed since the previous one"
         ),
-        *(["It is partial: some paths could not be saved."] if found.partial else []),
+        *(["It is partial: some paths or components could not be saved."] if found.partial else []),
         *(["Besides files:", *bullets(besides)] if besides else []),
         *(["Conversation before it:", *bullets(_spoken_lines(spoken))] if spoken else []),
         *(f"note {note.number}: {many_lines(note.text)}" for note in written),

@@ -31,8 +31,8 @@ _DAY_NS = 24 * 3600 * 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class DegradedPart:
-    """A component that the last checkpoint lacks, and why. After several `failures` in a row it is
-    paused until a time; None if every save tries."""
+    """A component that the last checkpoint lacks, in whole or in part, and why. After several
+    `failures` in a row it is paused until a time; None if every save tries."""
 
     component: str
     reason: str
@@ -136,9 +136,9 @@ def statistics(context: ToolContext, arguments: dict[str, Any]) -> Answer:
             f"\nThe workspace has {count_words(totals.sessions, 'session')} with checkpoints: "
             f"{counted}."
         )
-    text += "".join(
-        f"\nThe last checkpoint does not include {p.component}: {p.reason}" for p in parts
-    )
+    for part in parts:
+        lacks = "does not include" if part.failures else "has only a part of"
+        text += f"\nThe last checkpoint {lacks} {part.component}: {part.reason}"
     data = Statistics(
         workspace=workspace,
         session_id=session.session_id,
