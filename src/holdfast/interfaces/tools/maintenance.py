@@ -13,6 +13,7 @@ from holdfast.api.views.settings import plain_value
 from holdfast.domain.checkpoints import KINDS_OF_TYPE, Kind
 from holdfast.domain.ids import short
 from holdfast.domain.retention import Decision, rules_with
+from holdfast.domain.sessions import round_title
 from holdfast.domain.settings.schema import DEFAULTS, HELP, KEYS, Settings, check_setting
 from holdfast.domain.wording import count_words, iso, iso_from_ns, size_words
 from holdfast.interfaces.tools.arguments import BadArguments
@@ -121,15 +122,9 @@ def statistics(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     kept = rules_with(settings.retention)[Kind.INTERVAL]
     status = session.approval(look=True) if session.head_id is not None else None
     if status is not None:
-        text += (
-            f"\n{status.active.name} is the active round; "
-            + (
-                "it has changes that are not approved yet"
-                if status.has_unapproved
-                else "it has nothing to approve"
-            )
-            + ("; the workspace has unsaved changes." if status.unsaved else ".")
-        )
+        approval = "has" if status.has_unapproved else "has no"
+        text += f"\nThe active {round_title(status.active.name)} {approval} unapproved changes"
+        text += "; the workspace has unsaved changes." if status.unsaved else "."
     counted = ", ".join(f"{number:,} {name}" for name, number in by_type.items() if number)
     if counted:
         text += (

@@ -186,7 +186,7 @@ def _carry_out(context: ToolContext, tool: str, preview: _Preview) -> Answer:
     text = answer.text
     if rounds.abandoned is not None:
         ended, begun = round_title(rounds.abandoned), round_title(rounds.new_round)
-        text += f"\n{ended} is abandoned; {begun} begins."
+        text += f"\nNow {ended} is abandoned, and {begun} begins."
     return Answer(text, data, answer.restored)
 
 

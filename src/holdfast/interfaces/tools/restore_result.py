@@ -273,7 +273,7 @@ def _summary(data: Restored) -> str:
         return (
             f"{count_words(data.total_steps, 'directory', 'directories')}"
             if data.steps
-            else "no file"
+            else "no files"
         )
     parts = {"created": data.created, "rewritten": data.rewritten, "deleted": data.deleted}
     kinds = ", ".join(f"{number:,} {word}" for word, number in parts.items() if number)

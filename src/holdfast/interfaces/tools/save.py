@@ -195,8 +195,8 @@ def approve(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     approved = outcome.approved
     text = (
         f"Approved {count_words(outcome.count, 'checkpoint')} of {round_title(outcome.merged)}, "
-        f"up to {label(approved)}. {round_title(outcome.new_round)} begins; checkpoint_reset comes "
-        'back to here, and so does checkpoint_restore {"checkpoint_id": "approved"}.'
+        f"up to {label(approved)}. Now {round_title(outcome.new_round)} begins. To return here: "
+        'checkpoint_reset {}, or checkpoint_restore {"checkpoint_id": "approved"}.'
     )
     data = Approved(
         checkpoint_info(approved, head=context.session.head_id),
