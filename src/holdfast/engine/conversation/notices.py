@@ -173,7 +173,7 @@ def _own_notice(vault: Vault, operation: Operation, marks: Marks) -> str:
     if undone:
         # The note addresses the person who made these edits.
         undone = undone.replace("your edits", "their own edits", 1)
-        done = f"A person undid {undone}: the workspace is as it was before"
+        done = f"The user undid {undone}: the workspace is as it was before"
     parts = [done + _target_words(target or record) + "."]
     if operation.note and not undone:
         parts.append(f"Why: {operation.note}.")
@@ -209,7 +209,7 @@ def _foreign_notice(vault: Vault, operation: Operation) -> str:
         done = _TO_ITS_BEGINNING
     if operation.kind is OperationKind.UNDO and operation.note:
         # The session itself gets the details.
-        done = "had its last change undone by a person"
+        done = "had its last change undone by the user"
     return _notice(
         [
             f"Another session of this workspace, {who}{agent}, {done}{state}.",
@@ -218,7 +218,7 @@ def _foreign_notice(vault: Vault, operation: Operation) -> str:
             _git(vault, target),
             STILL_YOURS,
             BEFORE_EDITING,
-            "If this is a problem, ask the person first: it is that session's work.",
+            "If this is a problem, ask the user first: it is that session's work.",
         ]
     )
 

@@ -247,7 +247,7 @@ RESET = Tool(
     "checkpoint_reset",
     "Discard unapproved work",
     "Return the workspace to the last approved state (or the session's first) and abandon the "
-    "round. Previews first, like checkpoint_restore. Only when the person wants the whole round "
+    "round. Previews first, like checkpoint_restore. Only when the user wants the whole round "
     "gone.",
     (CONFIRM,),
     "restore",

@@ -277,7 +277,7 @@ APPROVE = Tool(
     "checkpoint_approve",
     "Approve the work",
     "Save and lock in everything up to now, and begin a new round; checkpoint_reset returns to "
-    "this state. Only when the person said that the work is good.",
+    "this state. Only when the user said that the work is good.",
     (Parameter("message", "string", "What is approved.", "login works again", most=LONGEST_TEXT),),
     "write",
     handler=approve,
