@@ -90,7 +90,7 @@ def undo(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     if arguments["dry_run"]:
         plan = with_lost_hooks(context.workspace, restores.plan(request))
         data = planned(request, plan, None)
-        words = plan_lines(request, plan, data)
+        words = plan_lines(context, request, plan, data)
         again = '{"redo": true}' if redo else "{}"
         words.append(f"Nothing has been changed. To proceed: checkpoint_undo {again}.")
         return Answer("\n".join(words), data)
@@ -122,7 +122,7 @@ def _show_preview(
         token = context.confirmations.offer(tool, _Preview(request, given, fingerprint(plan)))
     data = planned(request, plan, token)
     lines = [first] if first else []
-    lines += plan_lines(request, plan, data)
+    lines += plan_lines(context, request, plan, data)
     if active and token is not None:
         names = [one_line(str(one)) for one in active]
         data = replace(data, agents=[f"{name}: active" for name in names])
