@@ -149,10 +149,11 @@ def _notices(
     marks = history[-1].after if history else ()
     notices: list[str] = []
     for operation in done[-_MOST_NOTICES:]:
-        if operation.session_id != session_id:
+        own = operation.session_id == session_id
+        if operation.checkpoint in answered:
+            notices.append(_rest_of_answer(vault, operation, marks if own else ()))
+        elif not own:
             notices.append(_foreign_notice(vault, operation))
-        elif operation.checkpoint in answered:
-            notices.append(_rest_of_answer(vault, operation, marks))
         else:
             notices.append(_own_notice(vault, operation, marks))
     earlier = len(done) - len(notices)
