@@ -110,10 +110,10 @@ def test_undo_brings_back_what_an_agent_destroyed_and_the_resumed_conversation_i
     assert (desk.project / "notes.txt").read_text() == "overwritten by a server"
     cli.json("undo", "--turn", "--yes")
     assert _own(desk.project) == before == _own(tmp_path / "copy")
-    assert not model.heard("A person undid")
+    assert not model.heard("The user undid")
     if AGENTS[agent].again:
         _run(agent, desk, again=True)
-        assert model.heard("A person undid")
+        assert model.heard("The user undid")
         assert cli.json("status")["session_id"] == session
 
 

@@ -309,6 +309,22 @@ def test_a_restore_of_some_paths_and_a_deleted_step_leave_the_count_on_the_line(
 
 
 @pytest.mark.requirement("SE-5")
+def test_what_a_restore_of_some_paths_changed_is_saved_and_approved(
+    session: SessionCheckpointer,
+) -> None:
+    fill(session.workspace / "other", b"1")
+    first = session.checkpoint("one")
+    fill(session.workspace / "file", b"2")
+    fill(session.workspace / "other", b"2")
+    session.checkpoint("two")
+    session.restore_checkpoint(first, ["file"])
+    outcome = session.approve()
+    assert outcome.saved
+    assert session.head_id == outcome.approved.id == session.history(limit=1)[0].id
+    assert session.plan_restore("HEAD").steps == ()
+
+
+@pytest.mark.requirement("SE-5")
 def test_work_that_was_all_restored_away_leaves_nothing_to_approve(workspace: Path) -> None:
     with start_session(workspace, "s") as session:
         fill(workspace / "file", b"1")

@@ -35,8 +35,12 @@ too, such as `man holdfast-undo`; uv installs no manual pages. See also
 [exit statuses](exit-statuses.md), [JSON output](json.md) and
 [environment variables](environment.md).
 """
+_ARGUMENTS = r"(?: (?:[A-Z]{2,}\b|--(?![\w])|--[a-z][a-z-]*))*"
+_VALUE = r"(?: (?:[A-Z]+\b(?!\.\w)|-(?!\S)))?"
 _MARKED_UP = re.compile(
-    rf"`[^`]+`|\bholdfast (?:{'|'.join(VERBS)})\b(?! \w+ agents)|(?<![\w-])--[a-z][a-z-]*"
+    rf"`[^`]+`|\bholdfast (?:{'|'.join(VERBS)})\b(?! \w+ agents){_ARGUMENTS}"
+    r"|\bgit reset --soft HEAD~1|--git (?:exact|branch|revert)\b"
+    rf"|(?<![\w-])--[a-z][a-z-]*{_VALUE}"
     r"|\b[a-z]+_[a-z_]+\b|\b[A-Z]+_[A-Z_]+\b|(?<!\w)@\{[^}]*\}|'[^' ]*\*[^' ]*'"
 )
 
@@ -98,7 +102,8 @@ def _marked_up(text: str) -> str:
 
 
 def _code(words: str) -> str:
-    verb = words.strip("`").removeprefix("holdfast ")
+    program, _, rest = words.strip("`").partition(" ")
+    verb = rest.partition(" ")[0] if program == "holdfast" else ""
     code = words if words.startswith("`") else f"`{words}`"
     return f"[{code}](#{verb})" if verb in VERBS else code
 

@@ -26,6 +26,14 @@ git init -q --initial-branch=main shop && cd shop
 git config user.name Ada && git config user.email ada@example.org
 echo 'print(1)' > app.py && git add -A && git commit -qm begin
 """
+DATABASE = """\
+sql() {
+    python -c 'import sqlite3, sys; sqlite3.connect("shop.db").executescript(sys.argv[1])' "$1"
+}
+sql 'create table orders (id); insert into orders values (1)'
+holdfast checkpoint "before the import" --name before-the-import
+sql 'insert into orders values (2)'
+"""
 ROUNDS = """\
 mkdir my-project && cd my-project && mkdir src
 echo 1 > src/app.py
@@ -95,7 +103,8 @@ WALKS = {
     "docs/guides/rounds.md": (ROUNDS, ()),
     "docs/guides/replay.md": (ROUNDS, ("holdfast replay --json | jq",)),  # jq may not be there
     "docs/guides/why.md": (LINES, ("holdfast why src/auth.py:42 --session one",)),  # one agent only
-    "docs/guides/databases.md": (ROUNDS, ("export HOLDFAST_POSTGRES_URL",)),  # no server there
+    # no server there
+    "docs/guides/databases.md": (f"{ROUNDS}\n{DATABASE}", ("export HOLDFAST_POSTGRES_URL",)),
     "docs/guides/agent-state.md": (ROUNDS, ()),
     "docs/guides/conversations.md": (MOVED, ()),
     "docs/guides/encryption.md": (

@@ -206,7 +206,8 @@ class Health:
         )
 
     def degraded(self, head: Checkpoint | None) -> Sequence[Degraded]:
-        """Components that the last checkpoint lacks. `check` reports unreadable ones."""
+        """Components that the last checkpoint lacks, or has only in part. `check` reports
+        unreadable ones."""
         from holdfast.engine.components.manifests import degraded
 
         try:

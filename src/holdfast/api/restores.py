@@ -118,6 +118,10 @@ class Restores:
     def changed_rows(self, plan: RestorePlan) -> list[ChangedRows]:
         """Row counts, now and at the checkpoint, of the SQLite databases that a plan rewrites."""
         from holdfast.domain.errors import Refused
+        from holdfast.domain.sqlite_files import SUFFIXES
+
+        if not any(step.path.endswith(SUFFIXES) for step in plan.steps):
+            return []
         from holdfast.engine.components.database_rows import changed_rows
 
         try:

@@ -18,7 +18,7 @@
     │   │   └── StoreReadOnly     exit 5   its file system is mounted read-only
     │   ├── KeyNeeded             exit 5   the store is encrypted and no key was given
     │   ├── WrongKey              exit 5   the given key does not open the store
-    │   ├── EncryptionUnavailable exit 5   the optional package is not installed
+    │   ├── EncryptionUnavailable exit 5   its package is not installed
     │   ├── NeedsConfirmation     exit 5   more than one file, and no `--yes`
     │   ├── RestoreConflict       exit 5   the restore would lose bytes
     │   ├── RestoreFailed         exit 5   a step failed; everything was rolled back

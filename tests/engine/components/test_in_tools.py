@@ -42,7 +42,7 @@ def test_what_differs_in_a_component_alone_can_be_restored(workspace: Path) -> N
         session.checkpoint("before")
         Box.content = b"second"
         text, shown = done(tools, RESTORE, Restored, ref="HEAD")
-        assert "would change no file" in text
+        assert "would change no files" in text
         assert shown.confirm_token is not None
         done(tools, RESTORE, Restored, confirm_token=shown.confirm_token)
         assert Box.content == b"first"

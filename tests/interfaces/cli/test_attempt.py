@@ -42,7 +42,7 @@ def test_work_of_a_command_that_fails_is_rolled_back_and_its_status_passed_on(
 ) -> None:
     done = attempt(cli, 7)
     assert done.returncode == 7
-    assert "rolled back" in done.stderr
+    assert "rolled back: the command exited with 7; to get its changes back: " in done.stderr
     assert not (cli.workspace / "made.txt").exists()
     assert cli("undo", "--yes").status == 0
     assert (cli.workspace / "made.txt").exists()

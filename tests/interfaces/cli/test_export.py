@@ -29,6 +29,14 @@ def test_the_file_is_relative_to_where_one_stands(cli: CommandLine, project: Pat
     assert (project.parent / "here.holdfast").exists()
 
 
+def test_the_answer_names_the_file_without_detours(cli: CommandLine, tmp_path: Path) -> None:
+    cli.save()
+    place = (tmp_path / "work.holdfast").resolve()
+    assert place.parent == cli.workspace.resolve().parent
+    assert f" to {place}: " in cli("export", "../work.holdfast").out
+    assert str(place) in cli("export", "../work.holdfast").err
+
+
 @pytest.mark.requirement("ST-7", "CL-3")
 def test_an_existing_file_is_replaced_only_by_force(cli: CommandLine, tmp_path: Path) -> None:
     cli.save()

@@ -158,6 +158,16 @@ def test_a_session_is_renamed_ended_and_archived_by_whatever_names_it(cli: Comma
     assert cli("--json", "sessions", "end", "nobody").status == 4
 
 
+def test_a_sessions_command_with_something_missing_says_what_it_needs(cli: CommandLine) -> None:
+    assert cli("sessions", "rename", "0123").err == (
+        "error: rename needs a session and a title\nhint: usage: holdfast sessions rename S TITLE\n"
+    )
+    assert cli("sessions", "end").err == (
+        "error: end needs a session\nhint: usage: holdfast sessions end S\n"
+    )
+    assert "actions are: rename, end, archive, delete" in cli("sessions", "remove", "x").err
+
+
 @pytest.mark.requirement("SE-13", "CP-7")
 def test_a_deleted_session_is_gone_with_what_only_it_had_and_nothing_else_is(
     cli: CommandLine,

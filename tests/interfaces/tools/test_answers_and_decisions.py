@@ -129,7 +129,7 @@ def test_statistics_tell_what_is_not_approved_and_what_is_not_saved(
     session.approve()
     text, data = done(tools, "checkpoint_stats", Statistics)
     assert (data.active_round, data.has_unapproved, data.unsaved) == ("session_2", False, False)
-    assert "it has nothing to approve" in text
+    assert "The active round 2 has no unapproved changes." in text
     fill(workspace / "notes.txt", b"two\n")
     text, data = done(tools, "checkpoint_stats", Statistics)
     assert (data.has_unapproved, data.unsaved) == (True, True)

@@ -15,10 +15,12 @@ from holdfast.domain.ids import SessionId
 from holdfast.interfaces.mcp.server import Admission, make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
 from holdfast.interfaces.tools.handlers import ToolFailure
+from holdfast.interfaces.tools.maintenance import Statistics
 from holdfast.interfaces.tools.save import Created
 from holdfast.tools import ToolHandlers
 from tests.behind_the_api import engine_of
 from tests.components.git.repositories import git
+from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.tools.calls import done
 from tests.support.clocks import StandingClock
 from tests.support.hostile_trees import fill
@@ -90,6 +92,13 @@ def test_files_are_saved_in_degraded_mode_while_git_is_damaged(
     assert (made.success, made.degraded_mode, made.files_saved) == (True, True, 2)
     assert [one for one in made.degraded if one.startswith("git: ")]
     assert made.degraded[0] in text
+    text, stats = done(tools, "checkpoint_stats", Statistics)
+    assert stats.degraded_mode
+    assert made.degraded == [f"{one.component}: {one.reason}" for one in stats.degraded]
+    assert "The last checkpoint has only a part of git: " in text
+    (said,) = CommandLine(workspace).json("status")["degraded"]
+    assert made.degraded == [f"{said['component']}: {said['reason']}"]
+    assert (said["failures"], said["left_alone_until"]) == (0, None)
 
 
 def test_a_client_of_the_protocol_gets_the_failure_as_structured_content(workspace: Path) -> None:

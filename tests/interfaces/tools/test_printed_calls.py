@@ -6,6 +6,7 @@ The eight tools of L9 ADR-0062, with its parameters and defaults, and the four o
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,28 @@ def test_the_hint_of_a_listed_checkpoint_restores_it(tools: ToolHandlers) -> Non
     [listed] = answer(tools, "checkpoint_list")["checkpoints"]
     expected = f'checkpoint_restore {{"checkpoint_id": "{made["checkpoint_id"]}"}}'
     assert listed["restore_hint"] == expected
+
+
+@pytest.mark.requirement("BX-8")
+def test_the_hint_of_another_sessions_checkpoint_restores_it_too(
+    tools: ToolHandlers, workspace: Path
+) -> None:
+    with SessionCheckpointer(workspace, "other") as other:
+        theirs = other.checkpoint("theirs", name="same")
+    fill(workspace / "notes.txt", b"two\n")
+    mine = answer(tools, "checkpoint_create", name="same")["checkpoint_id"]
+    [listed] = answer(tools, "checkpoint_list", session_id="other")["checkpoints"]
+    tool, _, arguments = listed["restore_hint"].partition(" ")
+    assert tool == "checkpoint_restore"
+    token = answer(tools, tool, **json.loads(arguments))["confirm_token"]
+    text = tools.call(tool, {"confirm_token": token}).output
+    assert (workspace / "notes.txt").read_bytes() == b"one\n"
+    assert "Another session" not in text, "the agent did it itself"
+    [way_back] = re.findall(r"To undo this: checkpoint_restore (\{.*?\})\.", text)
+    restored(tools, **json.loads(way_back))
+    assert (workspace / "notes.txt").read_bytes() == b"two\n"
+    assert answer(tools, "checkpoint_restore", checkpoint="other:same")["target"] == theirs
+    assert answer(tools, "checkpoint_restore", checkpoint="same")["target"] == mine
 
 
 def test_a_restore_is_previewed_and_then_restores_the_files(

@@ -276,7 +276,7 @@ def test_work_is_approved_and_what_follows_is_thrown_away(
     fill(workspace / "src" / "app.py", b"better")
     text, approved = done(tools, "checkpoint_approve", Approved, message="it works")
     assert (approved.merged_round, approved.new_round) == ("session_1", "session_2")
-    assert "checkpoint_reset" in text
+    assert "Now round 2 begins. To return here: checkpoint_reset {}, " in text
     fill(workspace / "src" / "app.py", b"worse")
     text, preview = done(tools, "checkpoint_reset", Restored)
     assert (workspace / "src" / "app.py").read_bytes() == b"worse"

@@ -16,8 +16,8 @@ from holdfast.domain.git.drift import TO_RESTORE_GIT
 from holdfast.interfaces.tools.arguments import parse_arguments
 from holdfast.interfaces.tools.handlers import TOOLS, error_data, error_text
 from holdfast.interfaces.tools.wording import (
+    ASK_USER,
     NOTICE_PHRASES,
-    PERSON,
     in_calls,
     notice_in_calls,
 )
@@ -41,10 +41,12 @@ NO_TOOL_DOES_IT = (
 
 _COMMAND = re.compile(r"(?<!\.)\bholdfast [a-z]+")
 _OPTION = re.compile(r"(?<!\S)--[a-z][\w-]*")
-_LEFT = re.compile(rf"{re.escape(PERSON)}(?:holdfast [a-z].*?|kill \d+)(?=, or |, {PERSON}|;|\)|$)")
+_LEFT = re.compile(
+    rf"{re.escape(ASK_USER)}(?:holdfast [a-z].*?|kill \d+)(?=, or |, {ASK_USER}|;|\)|$)"
+)
 _CALL = re.compile(r"\b(checkpoint_[a-z]+) (\{.*?\})(?=[\s.,;)]|$)")
 _OF_GIT = re.compile(r"\bgit( [a-z-]+)+( --[\w=-]+)+")
-_KEYS = f"{PERSON}holdfast key list"
+_KEYS = f"{ASK_USER}holdfast key list"
 _PURPOSES = ("holdfast repair", "holdfast watcher", "holdfast daemon", "holdfast mcp")
 """What a process that holds the store is called."""
 
@@ -158,17 +160,17 @@ def test_every_hint_is_reported_in_calls_or_as_something_for_a_person() -> None:
             TO_RESTORE_GIT,
             (
                 'to restore git too: checkpoint_restore {"checkpoint_id": "REF", "files_only": '
-                f"false}} puts it on a new branch, or {PERSON}holdfast restore REF --git exact"
+                f"false}} puts it on a new branch, or {ASK_USER}holdfast restore REF --git exact"
             ),
         ),
         (
             "to restore its files: --with worktrees",
-            f"to restore its files: {PERSON}holdfast restore REF --with worktrees",
+            f"to restore its files: {ASK_USER}holdfast restore REF --with worktrees",
         ),
-        ("run: holdfast check --data", "ask the person to run: holdfast check --data"),
+        ("run: holdfast check --data", "ask the user to run: holdfast check --data"),
         (
             "more: holdfast key add, or drop: holdfast cleanup, holdfast key list",
-            f"more: {PERSON}holdfast key add, or drop: checkpoint_cleanup {{}}, {_KEYS}",
+            f"more: {ASK_USER}holdfast key add, or drop: checkpoint_cleanup {{}}, {_KEYS}",
         ),
         (
             "list its notes: holdfast show 3f2a",

@@ -176,7 +176,7 @@ class CheckNoteView(TypedDict):
 
 
 class DegradedView(TypedDict):
-    """A component that the last checkpoint lacks."""
+    """A component that the last checkpoint lacks, or has only in part."""
 
     component: str
     reason: str

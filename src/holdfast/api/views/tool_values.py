@@ -115,8 +115,13 @@ def checkpoint_info(
         is_head=found.id == head,
         partial=found.partial,
         restores_from=found.restores_from,
-        restore_hint=f'checkpoint_restore {{"checkpoint_id": "{found.id}"}}',
+        restore_hint=restore_hint(found.id),
     )
+
+
+def restore_hint(reference: str) -> str:
+    """The call that restores a checkpoint."""
+    return f'checkpoint_restore {{"checkpoint_id": "{reference}"}}'
 
 
 def git_drift_info(git: GitDrift | None) -> GitDriftInfo | None:

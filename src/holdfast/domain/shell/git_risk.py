@@ -88,7 +88,7 @@ def _judge(verb: str, rest: list[str]) -> tuple[RiskGrade, str | None]:
     if verb == "update-ref" and has("d", "--delete"):
         return risky, "git update-ref deletes a reference"
     if verb == "worktree" and rest[:1] == ["remove"]:
-        return risky, "git worktree remove deletes a tree"
+        return risky, "git worktree remove deletes a worktree"
     if verb == "commit" and has("--amend"):
         return notable, "git commit --amend replaces a commit"
     if verb == "tag" and has("d", "--delete", "f", "--force"):

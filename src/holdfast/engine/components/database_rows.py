@@ -15,11 +15,13 @@ from itertools import count
 from holdfast.domain.restore.plan import RestorePlan, Step
 from holdfast.domain.sqlite_files import HEADER, LOG, SUFFIXES
 from holdfast.domain.trees.entries import FileEntry
+from holdfast.domain.wording import count_words, printable
 from holdfast.values.classes import dataclass
 
 LARGEST_BYTES = 32_000_000
 _MOST_DATABASES = 10
 _MOST_TABLES = 200
+_MOST_SHOWN = 5
 _LOOK_EVERY = 10_000
 _MOST_LOOKS = 3_000
 _WRITERS = slice(18, 20)
@@ -38,6 +40,27 @@ class ChangedRows:
     path: bytes
     now: Mapping[str, int] | None
     then: Mapping[str, int] | None
+
+    @property
+    def differences(self) -> list[str]:
+        """What the restore does to the rows of each table, as words; empty if it is not known."""
+        if self.now is None or self.then is None:
+            return []
+        found = []
+        for table in sorted({*self.now, *self.then}):
+            now, then = self.now.get(table), self.then.get(table)
+            if now is None:
+                found.append(f"recreate {printable(table)} with {_row_words(then)}")
+            elif then is None:
+                found.append(f"remove {printable(table)}, which has {_row_words(now)}")
+            elif now != then:
+                found.append(f"{printable(table)} from {_row_words(now)} to {_row_words(then)}")
+        more = len(found) - _MOST_SHOWN
+        return [*found[:_MOST_SHOWN], *([f"and {count_words(more, 'more table')}"] * (more > 0))]
+
+
+def _row_words(rows: int | None) -> str:
+    return count_words(rows or 0, "row")
 
 
 def row_counts(database: bytes) -> Mapping[str, int] | None:

@@ -127,8 +127,8 @@ def _needed(vault: Vault, name: str) -> Iterator[ComponentState]:
 
 @dataclass(frozen=True, slots=True)
 class Degraded:
-    """A component that is missing from the last checkpoint, and why. After several `failures` in a
-    row it is paused until a time; None if every save tries it."""
+    """A component that the last checkpoint lacks, or has only in part, and why. After several
+    `failures` in a row it is paused until a time; None if every save tries it."""
 
     name: str
     reason: str
@@ -173,10 +173,12 @@ def failed(
 
 
 def degraded(vault: Vault, checkpoint: Checkpoint | None) -> list[Degraded]:
-    """Components missing from a checkpoint, with the state of their breakers."""
+    """Components that a checkpoint lacks or has only in part, with the state of their breakers."""
     found = []
     for state in () if checkpoint is None else read_states(vault.objects, checkpoint):
         if state.failure is None:
+            if state.problems:
+                found.append(Degraded(state.name, "; ".join(state.problems), 0, None))
             continue
         notes, until = state.notes, None
         if _number(notes, "failures") >= FAILURES and _is_resting(notes, vault.clock.now_ns()):

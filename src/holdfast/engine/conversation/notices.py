@@ -149,10 +149,11 @@ def _notices(
     marks = history[-1].after if history else ()
     notices: list[str] = []
     for operation in done[-_MOST_NOTICES:]:
-        if operation.session_id != session_id:
+        own = operation.session_id == session_id
+        if operation.checkpoint in answered:
+            notices.append(_rest_of_answer(vault, operation, marks if own else ()))
+        elif not own:
             notices.append(_foreign_notice(vault, operation))
-        elif operation.checkpoint in answered:
-            notices.append(_rest_of_answer(vault, operation, marks))
         else:
             notices.append(_own_notice(vault, operation, marks))
     earlier = len(done) - len(notices)
@@ -173,7 +174,7 @@ def _own_notice(vault: Vault, operation: Operation, marks: Marks) -> str:
     if undone:
         # The note addresses the person who made these edits.
         undone = undone.replace("your edits", "their own edits", 1)
-        done = f"A person undid {undone}: the workspace is as it was before"
+        done = f"The user undid {undone}: the workspace is as it was before"
     parts = [done + _target_words(target or record) + "."]
     if operation.note and not undone:
         parts.append(f"Why: {operation.note}.")
@@ -209,7 +210,7 @@ def _foreign_notice(vault: Vault, operation: Operation) -> str:
         done = _TO_ITS_BEGINNING
     if operation.kind is OperationKind.UNDO and operation.note:
         # The session itself gets the details.
-        done = "had its last change undone by a person"
+        done = "had its last change undone by the user"
     return _notice(
         [
             f"Another session of this workspace, {who}{agent}, {done}{state}.",
@@ -218,7 +219,7 @@ def _foreign_notice(vault: Vault, operation: Operation) -> str:
             _git(vault, target),
             STILL_YOURS,
             BEFORE_EDITING,
-            "If this is a problem, ask the person first: it is that session's work.",
+            "If this is a problem, ask the user first: it is that session's work.",
         ]
     )
 

@@ -18,6 +18,7 @@ from holdfast.domain.errors import NotFound, Refused, StoreDamaged
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.operations import OperationKind
+from holdfast.domain.restore.selections import selection_of
 from holdfast.domain.sessions import (
     ENDED_BY,
     Round,
@@ -298,10 +299,11 @@ def _checkpoint_of_state(
     vault: Vault, session: Session, saved: SavedTree, components: CapturedComponents
 ) -> Checkpoint | None:
     """The checkpoint that already matches the workspace, files and components; a restore record
-    only if there is no other."""
+    only if there is no other. A restore of some paths does not move HEAD, so its record does not
+    count: what it restored is not saved yet."""
     at_head = vault.catalog.checkpoint(session.id, session.head)
     for found in (head_checkpoint(vault, session.id), at_head):
-        if found is None or found.tree != saved.scan.tree:
+        if found is None or found.tree != saved.scan.tree or selection_of(found) is not None:
             continue
         if same_components(vault, found, components):
             return found

@@ -142,7 +142,7 @@ class Pages:
             if value:
                 yield ScreenLine(f"{label} {visible(value)}")
         if found.partial:
-            yield ScreenLine("partial: some paths could not be read", (YELLOW,))
+            yield ScreenLine("partial: some paths or components could not be saved", (YELLOW,))
 
     def _changed_paths(self) -> Iterator[ScreenLine]:
         changes = self._replay.changes()

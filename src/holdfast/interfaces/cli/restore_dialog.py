@@ -289,7 +289,8 @@ def _preview(
         )
         invocation.emit(_with_agents(view, agents))
         return 0
-    show_plan(invocation.terminal, request, plan, abandoned, what)
+    rows = opened.restores.changed_rows(plan)
+    show_plan(invocation.terminal, request, plan, abandoned, what, rows)
     _show_fixes(invocation.terminal, opened, plan.missing)
     _show_other_references(invocation.terminal, opened, request)
     if hunks:
@@ -321,7 +322,11 @@ def _confirm(
         return None
     if asks:
         aside = invocation.terminal.aside()
-        show_plan(aside, request, plan, _abandoned_round(opened, request, plan), what)
+        abandoned, rows = (
+            _abandoned_round(opened, request, plan),
+            opened.restores.changed_rows(plan),
+        )
+        show_plan(aside, request, plan, abandoned, what, rows)
         _show_other_references(aside, opened, request)
         _show_warnings(aside, request, plan.warnings, answering=True)
     require_confirmation(

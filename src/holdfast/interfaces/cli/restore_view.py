@@ -37,7 +37,7 @@ from holdfast.interfaces.cli.terminal import (
 from holdfast.interfaces.cli.wording import count, duration, size
 
 if TYPE_CHECKING:
-    from holdfast.api.restores import RestoreRequest
+    from holdfast.api.restores import ChangedRows, RestoreRequest
 
 _MOST_LINES = 20
 _MOST_NAMED = 5
@@ -100,8 +100,10 @@ def show_plan(
     plan: RestorePlan,
     abandoned: str | None = None,
     what: str | None = None,
+    rows: Sequence[ChangedRows] = (),
 ) -> None:
-    """`abandoned` is the round that a reset would end, `what` the step that an undo reverts."""
+    """`abandoned` is the round that a reset would end, `what` the step that an undo reverts, and
+    `rows` the row counts of databases among the files."""
     words = action_words(request, what)
     begin = words[0].upper() + words[1:]
     for note in plan.annotations:
@@ -115,6 +117,9 @@ def show_plan(
         terminal.sentence(f"{begin} would change no files, only this:")
     else:
         terminal.sentence(f"{begin} would change nothing in the workspace.")
+    for database in rows:
+        for line in database.differences:
+            terminal.sentence(f"{terminal.path(database.path)}: {line}")
     show_components_plan(terminal, plan.components)
     show_kept(terminal, plan.kept)
     show_missing(terminal, plan.missing)

@@ -246,7 +246,8 @@ def _show_interrupted(terminal: Terminal, status: Status) -> None:
 
 
 def _show_degraded(terminal: Terminal, status: Status) -> None:
-    """Components that the last checkpoint lacks, and whether the next one tries again."""
+    """Components that the last checkpoint lacks, in whole or in part, and whether they are
+    paused."""
     for one in status.found.degraded:
         words = f"{one.name}: {visible(one.reason)}"
         _fact(terminal, "without", Part(words, (YELLOW,), elastic=True))

@@ -71,7 +71,9 @@ Environment variables
   HOLDFAST_HOME               where stores are kept
   HOLDFAST_KEY_FILE           the key file of encrypted stores
   HOLDFAST_PASSPHRASE_FILE    a file with the passphrase of encrypted stores
+  HOLDFAST_POSTGRES_URL       the PostgreSQL database to save
   HOLDFAST_<SETTING>          any setting, such as HOLDFAST_AUTO_INTERVAL=30
+  HOLDFAST_DAEMON             off: hooks neither use nor start the daemon
   HOLDFAST_PAGER, PAGER       the pager for log, diff and show; cat for none
   VISUAL, EDITOR              the editor of holdfast config edit
   NO_COLOR, FORCE_COLOR       never use colours, or use them even in a pipe

@@ -248,12 +248,12 @@ def _declined(shown: ToolResult, consent: object) -> ToolResult:
     a user close it themselves, and need a way to continue."""
     if isinstance(consent, CancelledElicitation):
         text = (
-            "The question was closed without an answer, so nothing was changed. If the person "
+            "The question was closed without an answer, so nothing was changed. If the user "
             "asked for this, go on with the confirm_token below; otherwise ask them first."
         )
         return ToolResult(None, True, f"{text}\n{shown.output}", shown.data)
     data: Any = dataclasses.replace(shown.data, confirm_token=None)  # type: ignore[type-var]
-    text = "The person was asked and did not agree. Nothing was changed; do not try it again."
+    text = "The user was asked and did not agree. Nothing was changed; do not try it again."
     return ToolResult(None, True, text, data)
 
 

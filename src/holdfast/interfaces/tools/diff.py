@@ -69,7 +69,7 @@ def diff(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     listed = [_changed(change) for change in changes[:MOST_LISTED]]
     ids = (None if old is None else old.id, None if new is None else new.id)
     reasons = (_reason(old), _reason(new))
-    before = label(old) if old is not None else "nothing"
+    before = label(old) if old is not None else "an empty workspace"
     after = label(new) if new is not None else "the workspace as it is now"
     sides = f"between {before} and {after}{' in these paths' if paths else ''}"
     besides = [f"{one.name}: {one_line(line)}" for one in found.recorded for line in one.lines]

@@ -297,7 +297,7 @@ def unexpected_error_text(name: str, error: Exception) -> str:
     reason = one_line(str(error))[:_LONGEST_REASON]
     return (
         f"{name} failed unexpectedly: {type(error).__name__}{': ' if reason else ''}{reason}.\n"
-        "What to do: continue if you can, and tell the person that this call failed."
+        "What to do: continue if you can, and tell the user that this call failed."
     )
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from holdfast.api.views.tool_values import CheckpointInfo, MessageInfo, checkpoint_info
+from holdfast.api.views.tool_values import (
+    CheckpointInfo,
+    MessageInfo,
+    checkpoint_info,
+    restore_hint,
+)
 from holdfast.domain.checkpoints import AUTOMATIC_KINDS, KINDS_OF_TYPE, Checkpoint, Kind
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import SESSION_ID_MAX_LENGTH
@@ -93,7 +98,7 @@ class Shown:
 def list_checkpoints(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     found, following = _fitting_answer(_matching(context, arguments), arguments["limit"])
     head = context.session.head_id
-    rows = [checkpoint_info(checkpoint, head=head) for checkpoint in found]
+    rows = [_listed(context, checkpoint, head) for checkpoint in found]
     cursor = None if following is None else str(found[-1].sequence)
     if not rows:
         first = "No checkpoint matches." if context.session.checkpoint_count else NOTHING_SAVED
@@ -102,6 +107,13 @@ def list_checkpoints(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     if cursor:
         lines.append(f'There are more: checkpoint_list {{"cursor": "{cursor}"}}.')
     return Answer("\n".join(lines), Listed(rows, cursor))
+
+
+def _listed(context: ToolContext, found: Checkpoint, head: str | None) -> CheckpointInfo:
+    info = checkpoint_info(found, head=head)
+    if found.session_id == context.session_id:
+        return info
+    return replace(info, restore_hint=restore_hint(f"{found.session_id}:{found.id}"))
 
 
 def _matching(context: ToolContext, arguments: dict[str, Any]) -> Iterator[Checkpoint]:
@@ -196,7 +208,7 @@ def show(context: ToolContext, arguments: dict[str, Any]) -> Answer:
             f"{count_words(found.files, 'file')}, {size_words(found.size_bytes)}; {one.added} "
             f"added, {one.modified} modified, {one.removed} removed since the previous one"
         ),
-        *(["It is partial: some paths could not be saved."] if found.partial else []),
+        *(["It is partial: some paths or components could not be saved."] if found.partial else []),
         *(["Besides files:", *bullets(besides)] if besides else []),
         *(["Conversation before it:", *bullets(_spoken_lines(spoken))] if spoken else []),
         *(f"note {note.number}: {many_lines(note.text)}" for note in written),

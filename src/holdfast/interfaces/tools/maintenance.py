@@ -13,6 +13,7 @@ from holdfast.api.views.settings import plain_value
 from holdfast.domain.checkpoints import KINDS_OF_TYPE, Kind
 from holdfast.domain.ids import short
 from holdfast.domain.retention import Decision, rules_with
+from holdfast.domain.sessions import round_title
 from holdfast.domain.settings.schema import DEFAULTS, HELP, KEYS, Settings, check_setting
 from holdfast.domain.wording import count_words, iso, iso_from_ns, size_words
 from holdfast.interfaces.tools.arguments import BadArguments
@@ -31,8 +32,8 @@ _DAY_NS = 24 * 3600 * 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class DegradedPart:
-    """A component that the last checkpoint lacks, and why. After several `failures` in a row it is
-    paused until a time; None if every save tries."""
+    """A component that the last checkpoint lacks, in whole or in part, and why. After several
+    `failures` in a row it is paused until a time; None if every save tries."""
 
     component: str
     reason: str
@@ -121,24 +122,18 @@ def statistics(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     kept = rules_with(settings.retention)[Kind.INTERVAL]
     status = session.approval(look=True) if session.head_id is not None else None
     if status is not None:
-        text += (
-            f"\n{status.active.name} is the active round; "
-            + (
-                "it has changes that are not approved yet"
-                if status.has_unapproved
-                else "it has nothing to approve"
-            )
-            + ("; the workspace has unsaved changes." if status.unsaved else ".")
-        )
+        approval = "has" if status.has_unapproved else "has no"
+        text += f"\nThe active {round_title(status.active.name)} {approval} unapproved changes"
+        text += "; the workspace has unsaved changes." if status.unsaved else "."
     counted = ", ".join(f"{number:,} {name}" for name, number in by_type.items() if number)
     if counted:
         text += (
             f"\nThe workspace has {count_words(totals.sessions, 'session')} with checkpoints: "
             f"{counted}."
         )
-    text += "".join(
-        f"\nThe last checkpoint does not include {p.component}: {p.reason}" for p in parts
-    )
+    for part in parts:
+        lacks = "does not include" if part.failures else "has only a part of"
+        text += f"\nThe last checkpoint {lacks} {part.component}: {part.reason}"
     data = Statistics(
         workspace=workspace,
         session_id=session.session_id,

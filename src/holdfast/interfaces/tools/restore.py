@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.api.confirmations import VALID_MINUTES
+from holdfast.api.views.tool_values import restore_hint
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import round_title
 from holdfast.interfaces.agent_setup.lost_hooks import with_lost_hooks
@@ -58,9 +59,10 @@ def restore(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     token = arguments.pop("confirm_token")
     if token is None or arguments["preview"]:
         wanted = arguments["checkpoint_id"]
+        found = None if wanted is None else context.resolve(wanted)
         request = context.workspace.restores.request(
-            context.session_id,
-            None if wanted is None else context.resolve(wanted).id,
+            context.session_id if found is None else found.session_id,
+            None if found is None else found.id,
             paths=context.paths(arguments["paths"]),
             best_effort=arguments["best_effort"],
             components=None if arguments["files_only"] else {"git": "branch"},
@@ -90,7 +92,7 @@ def undo(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     if arguments["dry_run"]:
         plan = with_lost_hooks(context.workspace, restores.plan(request))
         data = planned(request, plan, None)
-        words = plan_lines(request, plan, data)
+        words = plan_lines(context, request, plan, data)
         again = '{"redo": true}' if redo else "{}"
         words.append(f"Nothing has been changed. To proceed: checkpoint_undo {again}.")
         return Answer("\n".join(words), data)
@@ -122,7 +124,7 @@ def _show_preview(
         token = context.confirmations.offer(tool, _Preview(request, given, fingerprint(plan)))
     data = planned(request, plan, token)
     lines = [first] if first else []
-    lines += plan_lines(request, plan, data)
+    lines += plan_lines(context, request, plan, data)
     if active and token is not None:
         names = [one_line(str(one)) for one in active]
         data = replace(data, agents=[f"{name}: active" for name in names])
@@ -135,10 +137,12 @@ def _show_preview(
             "the safety checkpoint that the reset returns."
         )
     if token is not None:
+        own = request.session_id == context.session_id
+        undoable = ", and checkpoint_undo restores it" if own else ""
         lines.append(
-            "Nothing has been changed yet. The current state is saved first, and "
-            f'checkpoint_undo restores it. To proceed: {tool} {{"confirm_token": "{token}"}} '
-            f"(valid once, for {VALID_MINUTES} minutes)."
+            f"Nothing has been changed yet. The current state is saved first{undoable}. "
+            f'To proceed: {tool} {{"confirm_token": "{token}"}} (valid once, for {VALID_MINUTES} '
+            "minutes)."
         )
     elif plan.blocked:
         lines.append(
@@ -172,7 +176,10 @@ def _carry_out(context: ToolContext, tool: str, preview: _Preview) -> Answer:
     except _PlanChanged:
         first = "The workspace has changed since the preview; nothing was done. The new preview:"
         return _show_preview(context, tool, request, dict(preview.arguments), first)
-    answer = restore_answer(context, request, outcome, "To undo this: checkpoint_undo {}.")
+    back = "checkpoint_undo {}"
+    if request.session_id != context.session_id:  # it is recorded there
+        back = restore_hint(f"{request.session_id}:{outcome.safety}")
+    answer = restore_answer(context, request, outcome, f"To undo this: {back}.")
     if stopped:
         agents = [f"{one_line(str(one.agent))}: {one.status}" for one in stopped]
         assert isinstance(answer.data, Restored)
@@ -186,7 +193,7 @@ def _carry_out(context: ToolContext, tool: str, preview: _Preview) -> Answer:
     text = answer.text
     if rounds.abandoned is not None:
         ended, begun = round_title(rounds.abandoned), round_title(rounds.new_round)
-        text += f"\n{ended} is abandoned; {begun} begins."
+        text += f"\nNow {ended} is abandoned, and {begun} begins."
     return Answer(text, data, answer.restored)
 
 
@@ -247,7 +254,7 @@ RESET = Tool(
     "checkpoint_reset",
     "Discard unapproved work",
     "Return the workspace to the last approved state (or the session's first) and abandon the "
-    "round. Previews first, like checkpoint_restore. Only when the person wants the whole round "
+    "round. Previews first, like checkpoint_restore. Only when the user wants the whole round "
     "gone.",
     (CONFIRM,),
     "restore",

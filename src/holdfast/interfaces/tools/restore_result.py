@@ -199,7 +199,9 @@ def planned(request: RestoreRequest, plan: RestorePlan, token: str | None) -> Re
     )
 
 
-def plan_lines(request: RestoreRequest, plan: RestorePlan, data: Restored) -> list[str]:
+def plan_lines(
+    context: ToolContext, request: RestoreRequest, plan: RestorePlan, data: Restored
+) -> list[str]:
     besides = _component_lines(data.components)
     if not plan.steps and not plan.blocked and not besides:
         rest = [*path_list(_KEPT, data.kept), *path_list(_MISSING, data.missing)]
@@ -210,12 +212,22 @@ def plan_lines(request: RestoreRequest, plan: RestorePlan, data: Restored) -> li
     return [
         f"Restoring {label(request.target)} ({reason}) would change {_summary(data)}{end}",
         *bullets(rows),
+        *_row_lines(context, plan),
         *(f"Note on it: {cut(one_line(note), 500)}" for note in plan.annotations),
         *besides,
         *warning_lines(plan.warnings),
         *path_list("In the way:", data.blocked),
         *path_list(_KEPT, data.kept),
         *path_list(_MISSING, data.missing),
+    ]
+
+
+def _row_lines(context: ToolContext, plan: RestorePlan) -> list[str]:
+    """The row counts of the databases among the files."""
+    return [
+        f"{path_text(database.path)}: {one_line(line)}"
+        for database in context.workspace.restores.changed_rows(plan)
+        for line in database.differences
     ]
 
 
@@ -273,7 +285,7 @@ def _summary(data: Restored) -> str:
         return (
             f"{count_words(data.total_steps, 'directory', 'directories')}"
             if data.steps
-            else "no file"
+            else "no files"
         )
     parts = {"created": data.created, "rewritten": data.rewritten, "deleted": data.deleted}
     kinds = ", ".join(f"{number:,} {word}" for word, number in parts.items() if number)

@@ -195,8 +195,8 @@ def approve(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     approved = outcome.approved
     text = (
         f"Approved {count_words(outcome.count, 'checkpoint')} of {round_title(outcome.merged)}, "
-        f"up to {label(approved)}. {round_title(outcome.new_round)} begins; checkpoint_reset comes "
-        'back to here, and so does checkpoint_restore {"checkpoint_id": "approved"}.'
+        f"up to {label(approved)}. Now {round_title(outcome.new_round)} begins. To return here: "
+        'checkpoint_reset {}, or checkpoint_restore {"checkpoint_id": "approved"}.'
     )
     data = Approved(
         checkpoint_info(approved, head=context.session.head_id),
@@ -277,7 +277,7 @@ APPROVE = Tool(
     "checkpoint_approve",
     "Approve the work",
     "Save and lock in everything up to now, and begin a new round; checkpoint_reset returns to "
-    "this state. Only when the person said that the work is good.",
+    "this state. Only when the user said that the work is good.",
     (Parameter("message", "string", "What is approved.", "login works again", most=LONGEST_TEXT),),
     "write",
     handler=approve,

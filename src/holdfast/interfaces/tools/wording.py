@@ -6,9 +6,9 @@ tool does it, the user can run the command.
 
     list checkpoints: holdfast log          →  list checkpoints: checkpoint_list {}
     skip such paths: --best-effort           →  skip such paths: "best_effort": true
-    run: holdfast repair                     →  ask the person to run: holdfast repair
+    run: holdfast repair                     →  ask the user to run: holdfast repair
 
-Guarantee: a command remains in a text only after `ask the person to run: `. Texts that users wrote
+Guarantee: a command remains in a text only after `ask the user to run: `. Texts that users wrote
 are not translated.
 """
 
@@ -34,7 +34,7 @@ NOTICE_PHRASES = (
     TO_RESTORE_GIT,
     "holdfast diff HEAD shows what differs from your last checkpoint.",
 )
-PERSON = "ask the person to run: "
+ASK_USER = "ask the user to run: "
 _REF = r"([\w~@.{}-]*[\w}])"
 _END = r"(?=[.,;)]|\s|$)"
 Said = str | Callable[[re.Match[str]], str]
@@ -125,26 +125,26 @@ _RULES: tuple[tuple[re.Pattern[str], Said], ...] = (
     _rule(
         re.escape(TO_RESTORE_GIT),
         f"to restore git too: {_ON_A_BRANCH} puts it on a new branch, or "
-        f"{PERSON}holdfast restore REF --git exact",
+        f"{ASK_USER}holdfast restore REF --git exact",
     ),
     _rule(r"(?<!REF )(?<!\S)--git branch", _ON_A_BRANCH),
     _rule(
         r"(?<!REF )(?<!\S)--(git exact|with \w+|refs all)",
-        lambda m: f"{PERSON}holdfast restore REF --{m[1]}",
+        lambda m: f"{ASK_USER}holdfast restore REF --{m[1]}",
     ),
     _rule(r"was made with --external", "brought them back too"),
     _rule(
         r"use a project directory with -C DIR, or add --force",
-        "ask the person for another workspace",
+        "ask the user for another workspace",
     ),
     _rule(
         r"set HOLDFAST_HOME to a directory outside it, or add --force",
-        "ask the person to set HOLDFAST_HOME to a directory outside it",
+        "ask the user to set HOLDFAST_HOME to a directory outside it",
     ),
-    _rule(r"or end it if it hangs: kill (\d+)", lambda m: f"or {PERSON}kill {m[1]}"),
-    _rule(r"(?<!person to )run: holdfast ", f"{PERSON}holdfast "),
+    _rule(r"or end it if it hangs: kill (\d+)", lambda m: f"or {ASK_USER}kill {m[1]}"),
+    _rule(r"(?<!user to )run: holdfast ", f"{ASK_USER}holdfast "),
     # The holder of the store is in brackets, and the workspace's directory begins with a dot.
-    _rule(r"(?<!run: )(?<![(.])holdfast (?=[a-z])", f"{PERSON}holdfast "),
+    _rule(r"(?<!run: )(?<![(.])holdfast (?=[a-z])", f"{ASK_USER}holdfast "),
 )
 
 

@@ -163,5 +163,5 @@ def _tell(invocation: Invocation, opened: Workspace, attempt: Activity, status: 
     else:
         mark = aside.paint("↩", YELLOW)
         undo = f"holdfast undo{invocation.chosen_session}{aside.yes_flag}"
-        said = f"rolled back: the command exited with {status} (the failed state: {undo})"
+        said = f"rolled back: the command exited with {status}; to get its changes back: {undo}"
     aside.line(f"{mark} {said}")

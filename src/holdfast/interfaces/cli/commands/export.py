@@ -133,7 +133,8 @@ def _selection(invocation: Invocation, opened: Workspace, references: list[str])
 def _target(invocation: Invocation, text: str) -> Path:
     if not text or "\0" in text:
         raise UsageError(f"{text!r} is not a file name")
-    return invocation.directory / Path(text).expanduser()
+    path = invocation.directory / Path(text).expanduser()
+    return path.parent.resolve() / path.name if path.name else path
 
 
 def _require_outside(invocation: Invocation, opened: Workspace, path: Path) -> None:

@@ -37,8 +37,8 @@ Install the hooks that save the workspace before an agent changes it. AGENT is o
 own lines are added to the settings; comments, order and formatting stay. Running it again changes
 nothing. The hook command is tested before anything is written.
 
---mcp also registers the MCP server, holdfast mcp, as the entry holdfast. An entry of that name that
-you changed is kept. --skills adds the skills /checkpoint, /checkpoints, /restore, /rollback,
+--mcp also registers the MCP server (holdfast mcp) under the name holdfast. If you changed that
+entry, it is kept. --skills adds the skills /checkpoint, /checkpoints, /restore, /rollback,
 /checkpoint-delete, /checkpoint-cleanup and the /replay family. --plugin DIR writes a plug-in for
 {with_plugins} to DIR instead, with hooks, skills and the MCP server. --dry-run shows the
 difference and writes nothing."""

@@ -334,8 +334,9 @@ def _show_holders(terminal: Terminal, holders: Sequence[Holder]) -> None:
     """Copies outside the store, which a purge does not reach and the user has to remove."""
     for one in holders:
         way = f": {visible(one.how)}" if one.how else ""
-        said = f"{visible(one.where)}: {visible(one.what)}{way}"
-        terminal.warn(f"still there, {said}" if one.is_held else f"not searched, {said}")
+        where = "another store" if one.where == "store" else visible(one.where)
+        said = f"{where}: {visible(one.what)}{way}"
+        terminal.warn(f"also in {said}" if one.is_held else f"not searched: {said}")
 
 
 def _show_proof(terminal: Terminal, proof: PurgeProof) -> None:

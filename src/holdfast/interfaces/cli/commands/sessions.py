@@ -69,14 +69,8 @@ examples:
 
 def run(invocation: Invocation) -> int:
     words = invocation.all_words
-    if words and (words[0] not in ACTIONS or len(words) != (3 if words[0] == "rename" else 2)):
-        raise UsageError(
-            f"unknown action: sessions {' '.join(words)!r}",
-            hint=(
-                "usage: sessions, sessions rename S TITLE, sessions end S, sessions archive S, "
-                "sessions delete S"
-            ),
-        )
+    if words:
+        _require_action(words)
     with invocation.open() as opened:
         if not words:
             return _list(invocation, opened)
@@ -84,6 +78,21 @@ def run(invocation: Invocation) -> int:
         if words[0] == "delete":
             return _delete(invocation, opened, session)
         return _change(invocation, opened, session, words)
+
+
+def _require_action(words: list[str]) -> None:
+    action, *given = words
+    if action not in ACTIONS:
+        raise UsageError(
+            f"unknown action: sessions {action!r}", hint=f"actions are: {', '.join(ACTIONS)}"
+        )
+    needs, usage = (
+        ("a session and a title", "S TITLE") if action == "rename" else ("a session", "S")
+    )
+    if len(given) != len(usage.split()):
+        raise UsageError(
+            f"{action} needs {needs}", hint=f"usage: holdfast sessions {action} {usage}"
+        )
 
 
 def _list(invocation: Invocation, opened: Workspace) -> int:

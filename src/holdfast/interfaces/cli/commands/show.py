@@ -195,7 +195,10 @@ def _facts(
     yield "content", f"{files_words(found)}, {size(found.size_bytes)}"
     yield "changed", change_words(found.changed)
     if found.partial:
-        yield "saved", terminal.paint("partial: some paths could not be read", YELLOW)
+        yield (
+            "saved",
+            terminal.paint("partial: some paths or components could not be saved", YELLOW),
+        )
     for name, line in opened.contents.component_lines(found):
         yield name, visible(line)
     yield "left out", left_out_words(opened.contents.skipped(found))

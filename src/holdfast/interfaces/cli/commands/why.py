@@ -155,7 +155,7 @@ def show_line(terminal: Terminal, line: ExplainedLine, now: datetime) -> None:
         _fact(terminal, "written", terminal.paint(_WITHOUT_CHECKPOINT[origin.state], YELLOW))
     if found is None:
         return
-    what = "there in" if origin.state is not LineState.WRITTEN else "first in"
+    what = "already in" if origin.state is not LineState.WRITTEN else "first in"
     _fact(
         terminal,
         what,
