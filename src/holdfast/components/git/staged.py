@@ -108,24 +108,32 @@ _NAME = re.compile(r"sharedindex\.[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _MODE = 0o644
 
 
+def is_shared_name(name: str) -> bool:
+    return _NAME.match(name) is not None
+
+
 def shared_name(git: Git) -> str | None:
     """The shared file of the repository's index; None if it is not split."""
     shown = os.fsdecode(git.run("rev-parse", "--shared-index-path").rstrip(b"\n"))
     if not shown:
         return None
     name = os.path.basename(shown)
-    if not _NAME.match(name) or not os.path.isfile(git.repository.own(os.fsencode(name))):
+    if not is_shared_name(name) or not os.path.isfile(git.repository.own(os.fsencode(name))):
         raise GitFailed(f"the shared index file {name} is missing", "run: git reset")
     return name
 
 
 def place_shared(git: Git, request: RestoreOf) -> None:
-    """Recreate the shared file of a checkpoint's index; durable with its directory."""
+    """Recreate the shared file of a checkpoint's index."""
     name = named(request.target.facts)
     if name is None:
         return
-    place = git.repository.own(os.fsencode(name))
-    data = b"".join(request.contents.read(SHARED_INDEX))
+    write_shared(git.repository, name, b"".join(request.contents.read(SHARED_INDEX)))
+
+
+def write_shared(repository: Repository, name: str, data: bytes) -> None:
+    """Recreate a shared file; durable with its directory."""
+    place = repository.own(os.fsencode(name))
     if read_whole(place) != data:
         replace_file(place, data, _MODE)
     with contextlib.suppress(OSError):
@@ -140,6 +148,6 @@ def is_placed(git: Git, request: RestoreOf) -> bool:
 def named(facts: Any) -> str | None:
     """The name in a checkpoint's facts, which may come from anywhere."""
     name = facts.get("shared_index")
-    if name is not None and not (isinstance(name, str) and _NAME.match(name)):
+    if name is not None and not (isinstance(name, str) and is_shared_name(name)):
         raise ComponentProblem("the checkpoint's git data is unusable: its shared index")
     return name

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.durability import sync_changed, sync_references, sync_tree
-from holdfast.components.git.index_file import is_same_index, staged_digest
+from holdfast.components.git.index_file import is_same_index, shared_file
 from holdfast.components.git.keep_alive import existing_objects
 from holdfast.components.git.references import read_reference
 from holdfast.components.git.repository import (
@@ -36,11 +36,12 @@ from holdfast.components.git.repository import (
     take_lock,
     write_new,
 )
-from holdfast.components.git.staged import staged_rows
+from holdfast.components.git.staged import staged_rows, write_shared
 from holdfast.components.git.status import checked_out
 from holdfast.components.worktrees.capture import (
     Linked,
     changed_paths,
+    index_digest,
     is_linked,
     linked_worktrees,
     unknown_to_git,
@@ -338,7 +339,13 @@ class WorktreesRestore:
     def _is_index(self, one: Worktree, there: Linked) -> bool:
         """Whether the index has the same entries; times do not matter."""
         found = read_whole(os.path.join(there.git_dir, b"index"))
-        return is_same_index(found, self._index_of(one), one.commit)
+        if one.shared is None and shared_file(found) is None:
+            return is_same_index(found, self._index_of(one), one.commit)
+        with contextlib.suppress(GitFailed):  # its shared file is missing
+            return bool(found) and one.staged == index_digest(
+                self._git_of(there), found, one.commit
+            )
+        return False
 
     def _index_of(self, one: Worktree) -> bytes:
         return b"" if one.index is None else b"".join(self._request.contents.read(one.index))
@@ -374,6 +381,9 @@ class WorktreesRestore:
                 "saved; the worktree was not changed"
             )
         repository = there.repository(self._repository.common_dir)
+        if one.shared is not None:
+            shared = b"".join(self._request.contents.read(one.shared))
+            write_shared(repository, one.shared.rpartition("/")[2], shared)
         take_lock(repository, self._request.owner, iter([data]), _INDEX_MODE)
         os.replace(place + b".lock", place)
         os.unlink(own_copy(repository, self._request.owner))
@@ -383,9 +393,12 @@ class WorktreesRestore:
         """Whether the state before the restore, or HEAD, has all staged changes."""
         data = read_whole(os.path.join(there.git_dir, b"index"))
         known = self._present.at(there.path)
-        if not data or (known is not None and known.staged == staged_digest(data, there.commit)):
+        git = self._git_of(there)
+        if not data:
             return True
-        return there.commit is not None and not staged_rows(self._git_of(there), there.commit)
+        if known is not None and known.staged == index_digest(git, data, there.commit):
+            return True
+        return there.commit is not None and not staged_rows(git, there.commit)
 
     def _is_untouched(self, there: Linked) -> bool:
         """Whether a worktree that a restore created contains nothing that would be lost."""
