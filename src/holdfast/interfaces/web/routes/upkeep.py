@@ -55,6 +55,9 @@ from holdfast.interfaces.web.routing import (
 )
 from holdfast.interfaces.web.telemetry import DAEMON_S
 
+_WRITE_TEST_S = 60
+"""Pages ask for the status again and again."""
+
 _SessionFilter = Annotated[str | None, Query(max_length=128, description="Only this session.")]
 
 
@@ -192,7 +195,8 @@ def state(
     with served(request) as workspace:
         scope = None if session is None else known_session(workspace, session)
         wanted = workspace.sessions.current() if scope is None else scope
-        found = workspace.health.status(wanted, workspace.health.scan(scope))
+        scanned = workspace.health.scan(scope)
+        found = workspace.health.status(wanted, scanned, tested_within_s=_WRITE_TEST_S)
     watch = ask_about_watch(str(found.workspace), DAEMON_S)
     return workspace_state_view(found, watch=watch, most=limit)
 
