@@ -98,10 +98,10 @@ class IndexEntries(Mapping[bytes, IndexEntry]):
 
     @property
     def is_whole(self) -> bool:
-        """Whether it lists every path: parts of a split index have entries without a name, and a
-        sparse one has directories."""
+        """Whether it lists every path: most of a split index is in another file, and a sparse one
+        has directories."""
         data = self._data
-        return b"" not in self._starts and not any(
+        return shared_file(data) is None and not any(
             data[at + _KIND_AT] & _KIND_MASK == _DIRECTORY for at in self._starts.values()
         )
 

@@ -91,16 +91,25 @@ def _listed(listing: bytes) -> Staged:
     return staged
 
 
-def read_submodules(repository: Repository, commit: str | None, index_fd: int) -> list[list[Any]]:
+def read_submodules(
+    git: Git, commit: str | None, index_fd: int, *, is_split: bool
+) -> list[list[Any]]:
     """Path, the commit in the index, and the checked-out commit. `UnknownIndex` if the index cannot
-    be read."""
+    be read; git reads one that `is_split`."""
+    repository = git.repository
     declared = os.path.exists(os.path.join(repository.top, b".gitmodules"))
     if not declared and not os.path.isdir(repository.shared(b"modules")):
         return []
-    found = [e for e in read_index(b"".join(blocks_of(index_fd)), commit) if e.mode == GITLINK]
+    if is_split:
+        listed = (line.partition(b"\t") for line in git.run("ls-files", "-sz").split(b"\0"))
+        rows = [(head.split(b" "), path) for head, _, path in listed if path]
+        found = [(path, head[1].decode()) for head, path in rows if head[0] == GITLINK_MODE]
+    else:
+        entries = read_index(b"".join(blocks_of(index_fd)), commit)
+        found = [(e.path, e.oid) for e in entries if e.mode == GITLINK]
     return [
-        [to_text(e.path), e.oid, submodule_commit(repository, e.path)]
-        for e in found[:_MOST_SUBMODULES]
+        [to_text(path), oid, submodule_commit(repository, path)]
+        for path, oid in found[:_MOST_SUBMODULES]
     ]
 
 
