@@ -43,6 +43,8 @@ RISKY = [
     "chmod -R 777 .",
     "truncate -s 0 data.db",
     "npm install left-pad",
+    "npm --prefix web install left-pad",
+    "poetry -C api add requests",
     "uv add requests",
     "cargo update",
     "psql -c 'DROP TABLE users'",
@@ -338,6 +340,7 @@ def test_hostile_commands_of_any_length_are_graded(piece: str, length: int) -> N
         "cp app.py new.txt",
         "dd if=app.py of=new.txt",
         "truncate -s 10 new.txt",
+        "truncate new.txt -s 10",
         "mkdir -p a/b && touch a/b/new.txt",
         "cat > new.txt <<EOF\nx\nEOF",
     ],
@@ -352,6 +355,30 @@ def test_a_command_that_only_makes_new_files_is_not_risky(command: str) -> None:
     assert found.grade is RiskGrade.NONE
     there = assess(parse(command), workspace="/srv/shop", parse=parse)
     assert there.grade is not RiskGrade.NONE or "mkdir" in command
+
+
+@pytest.mark.requirement("AU-3")
+@pytest.mark.parametrize(
+    ("command", "grade"),
+    [
+        ("truncate data.db -s 0", RiskGrade.RISKY),
+        ("truncate data.db --size 0", RiskGrade.RISKY),
+        ("truncate -s 0 data.db new.txt", RiskGrade.RISKY),
+        ("shred data.db -n 3", RiskGrade.RISKY),
+        ("cp app.py data.db -S .old", RiskGrade.NOTABLE),
+        ("cp -t data.db app.py", RiskGrade.NOTABLE),
+        ("rsync -a app.py data.db --exclude node_modules", RiskGrade.NOTABLE),
+        ("ln -f app.py data.db --suffix .old", RiskGrade.NOTABLE),
+    ],
+)
+def test_the_order_of_words_hides_no_file_that_is_there(command: str, grade: RiskGrade) -> None:
+    found = assess(
+        parse(command),
+        workspace="/srv/shop",
+        parse=parse,
+        disk=Disk(exists=lambda place: place == "/srv/shop/data.db"),
+    )
+    assert found.grade is grade
 
 
 @pytest.mark.requirement("AU-3")
@@ -404,6 +431,24 @@ def test_of_several_commands_the_gravest_is_reported(command: str, gravest: str)
         ("git -C ../sib checkout -- f", "/srv/sib/f"),
         ("git -C ../sib reset --hard", "/srv/sib"),
         ("git -C .. -C sib rm f", "/srv/sib/f"),
+        ("git --git-dir ../sib/.git --work-tree ../sib checkout -- f", "/srv/sib/f"),
+        ("GIT_DIR=../sib/.git GIT_WORK_TREE=../sib git checkout -- f", "/srv/sib/f"),
+        ("git -C .. clone -b main https://x/y.git sib", "/srv/sib"),
+        ("git -c a.b=c clone --depth 1 https://x/y.git ../sib", "/srv/sib"),
+        ("git -C . worktree add -b topic ../sib main", "/srv/sib"),
+        ("git -C . worktree remove --force ../sib", "/srv/sib"),
+        ("git -C .. worktree move work sib", "/srv/sib"),
+        ("git -C .. init -b main sib", "/srv/sib"),
+        ("git -C .. archive -o f.tar HEAD", "/srv/f.tar"),
+        ("git -C .. diff --output=f.diff", "/srv/f.diff"),
+        ("git bundle create ../f --all", "/srv/f"),
+        ("git format-patch -o ../sib HEAD~1", "/srv/sib"),
+        ("truncate ../f -s 0", "/srv/f"),
+        ("cp -t ../sib app.py", "/srv/sib/app.py"),
+        ("rsync -a src/ ../sib/ --exclude node_modules", "/srv/sib"),
+        ("install --owner root app.py ../f", "/srv/f"),
+        ("chmod -x ../f", "/srv/f"),
+        ("chmod --reference=app.py ../f", "/srv/f"),
         ("cd ../sib && git clean -fdx", "/srv/sib"),
         ("env -C ../sib rm f", "/srv/sib/f"),
         ("tar -xzf a.tgz -C ../sib", "/srv/sib"),

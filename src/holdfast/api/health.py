@@ -165,8 +165,15 @@ class Health:
         changes = self._engine.changes_in(scan, head) if head is not None else []
         return ScannedWorkspace(scan, scope, head, changes)
 
-    def status(self, session_id: SessionId | None, scanned: ScannedWorkspace) -> WorkspaceStatus:
-        """The status of the workspace and of a session."""
+    def status(
+        self,
+        session_id: SessionId | None,
+        scanned: ScannedWorkspace,
+        *,
+        tested_within_s: float = 0,
+    ) -> WorkspaceStatus:
+        """The status of the workspace and of a session. It writes a test file into the store,
+        unless this process could write one within these seconds."""
         from holdfast.api.sessions import Sessions
         from holdfast.bootstrap.maintenance import ignored_by_far, protection_gaps
         from holdfast.engine.edits.attempts import interrupted_activities, paths_to_revert
@@ -177,7 +184,9 @@ class Health:
         known = sessions.get(session_id) if session_id is not None else None
         at_work = session_id if head is not None else None
         interrupted = interrupted_activities(vault, scope)
-        gaps = protection_gaps(vault.workspace, self._opened.setting_problems)
+        gaps = protection_gaps(
+            vault.workspace, self._opened.setting_problems, tested_within_s=tested_within_s
+        )
         ignored = ignored_by_far(scan.skipped, scan.files)
         return WorkspaceStatus(
             workspace=vault.workspace,

@@ -168,9 +168,14 @@ class Gap(NamedTuple):
     stops_saves: bool = False
 
 
-def write_gaps(workspace: Path) -> list[Gap]:
+_written_ns: dict[Path, int] = {}
+"""When this process could last write a test file, by its directory."""
+
+
+def write_gaps(workspace: Path, *, tested_within_s: float = 0) -> list[Gap]:
     """Reasons why checkpoints cannot be written: a full disk, a read-only file system, permissions.
-    Before the first checkpoint, reasons why the store cannot be created."""
+    Before the first checkpoint, reasons why the store cannot be created. This writes a test file,
+    unless this process could write one within these seconds."""
     from holdfast.adapters.local.mounts import existing
     from holdfast.adapters.local.store_errors import write_trouble
     from holdfast.engine.save.space_limit import disk_almost_full
@@ -178,22 +183,33 @@ def write_gaps(workspace: Path) -> list[Gap]:
 
     layout, home = store_of(workspace), holdfast_home(os.environ)
     place = home if layout is None else layout.directory
-    trouble = write_trouble(place) if place.is_dir() else None
+    trouble, now_ns = None, SystemClock.monotonic_ns()
+    written_ns = _written_ns.get(place)
+    if place.is_dir() and (written_ns is None or now_ns - written_ns >= tested_within_s * 1e9):
+        trouble = write_trouble(place)
+        _written_ns.pop(place, None)
+        if trouble is None:
+            _written_ns[place] = now_ns
     free_bytes = LocalFilesystem.free_bytes(os.fsencode(existing(place)))
     if trouble is None and free_bytes <= DISK_RESERVE_BYTES:
         trouble = disk_almost_full(free_bytes)
     return [] if trouble is None else [Gap(trouble.message, trouble.hint or "", True)]
 
 
-def protection_gaps(workspace: Path, setting_problems: Iterable[SettingProblem]) -> list[Gap]:
-    """An unwritable store, invalid settings, project settings that are not applied, and a workspace
-    that covers only part of its repository."""
+def protection_gaps(
+    workspace: Path,
+    setting_problems: Iterable[SettingProblem],
+    *,
+    tested_within_s: float = 0,
+) -> list[Gap]:
+    """An unwritable store (see `write_gaps`), invalid settings, project settings that are not
+    applied, and a workspace that covers only part of its repository."""
     from holdfast.bootstrap.locations import project_settings_file
     from holdfast.bootstrap.settings import project_settings
     from holdfast.bootstrap.stores import former_store
     from holdfast.bootstrap.workspace_choice import repository_top
 
-    gaps = write_gaps(workspace)
+    gaps = write_gaps(workspace, tested_within_s=tested_within_s)
     gaps += [Gap(problem.finding, problem.cure) for problem in setting_problems]
     file, project = project_settings_file(workspace), project_settings(workspace, os.environ)
     if project.waiting:

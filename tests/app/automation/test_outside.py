@@ -335,8 +335,9 @@ def test_an_undo_and_a_redo_ask_for_each_file_again(
     assert screen.status == 0
     assert (outside / "rc").read_text() == "wrecked\n"
     assert (outside / "bin" / "run").read_text() == "#!/bin/sh\n"
+    (outside / "rc").write_text("edited by hand\n")
     with Screen(project, "redo", *SESSION) as screen:
-        screen.read_until(f"write {outside}/rc? [y/N]")
+        screen.read_until(f"write {outside}/rc, replacing a later edit? [y/N]")
         screen.type("y\n")
         screen.read_until("Redo? [y/N]")
         screen.type("y\n")

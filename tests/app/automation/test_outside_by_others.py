@@ -1,4 +1,5 @@
-"""Undo leaves a file outside alone that its user edited: a call that named it is not its author."""
+"""Undo leaves a file outside alone if only its user edited it: a call that named it is not its
+author. If a call changed it and its user edited it again, undo restores it and names the edit."""
 
 from __future__ import annotations
 
@@ -95,3 +96,68 @@ def test_where_nothing_was_saved_after_the_call_nobody_knows(
     assert words in answer.err
     assert (project / "src/app.py").read_text() == "price = 0\n"
     assert script.read_text() == BY_HAND
+
+
+def later_edit(line: str, command: str = "redo") -> str:
+    return f"{line}: this replaces a later edit, which is saved first; {command} restores it"
+
+
+@pytest.mark.parametrize("saved", [False, True])
+@pytest.mark.parametrize("turn", [False, True])
+def test_an_edit_by_hand_after_the_call_is_named_saved_and_comes_back_with_redo(
+    project: Path, script: Path, cli: CommandLine, agent: Agent, saved: bool, turn: bool
+) -> None:
+    other = script.with_name("other")
+    other.write_text("kept\n")
+    agent.message("ruin it")
+    agent.run(f"echo ruined > {script}; echo ruined > {other}")
+    agent.end()
+    script.write_text(BY_HAND)
+    options = ("--turn",) if turn else ()
+    if saved:
+        agent.run("true > src/more.py")
+        agent.end()
+        if not turn:
+            cli.json("undo", "--yes")
+    said = later_edit(f"write {script}")
+    assert said in cli("undo", "--dry-run", *options).out
+    assert said in cli.json("undo", "--dry-run", *options)["remarks"]
+    done = cli.json("undo", "--yes", *options)
+    assert said in done["warnings"]
+    assert (script.read_text(), other.read_text()) == (FIRST, "kept\n")
+    cli.json("redo", "--yes")
+    assert (script.read_text(), other.read_text()) == (BY_HAND, "ruined\n")
+
+
+def test_an_edit_by_hand_after_a_restore_is_named_by_its_undo_and_one_after_that_by_redo(
+    script: Path, cli: CommandLine, agent: Agent
+) -> None:
+    agent.run(f"echo ruined > {script}")
+    agent.end()
+    cli.json("undo", "--yes")
+    script.write_text(BY_HAND)
+    said = later_edit(f"write {script}", "undo")
+    assert said in cli("redo", "--dry-run").out
+    assert said in cli.json("redo", "--yes")["warnings"]
+    assert script.read_text() == "ruined\n"
+    script.write_text("true # by hand again\n")
+    said = later_edit(f"write {script}")
+    assert said in cli("undo", "--dry-run").out
+    assert said in cli.json("undo", "--yes")["warnings"]
+    assert script.read_text() == FIRST
+    cli.json("redo", "--yes")
+    assert script.read_text() == "true # by hand again\n"
+
+
+def test_what_only_calls_changed_is_no_later_edit(
+    script: Path, cli: CommandLine, agent: Agent
+) -> None:
+    agent.message("ruin it")
+    for text in ("ruined", "ruined again"):
+        agent.run(f"echo {text} > {script}")
+        agent.end()
+    assert "later edit" not in cli("undo", "--dry-run").out
+    assert "later edit" not in cli("undo", "--turn", "--dry-run").out
+    cli.json("undo", "--turn", "--yes")
+    assert "later edit" not in cli("redo", "--dry-run").out
+    assert script.read_text() == FIRST

@@ -194,6 +194,59 @@ def test_the_end_of_a_day_on_which_something_changed_is_kept_once(workspace: Pat
         assert watched.consider(evening + timedelta(days=2)) is not None
 
 
+class LaterClock(SystemClock):
+    """The system's, some minutes ahead."""
+
+    ahead_s = 0
+
+    def monotonic_ns(self) -> int:  # type: ignore[override]
+        return SystemClock.monotonic_ns() + self.ahead_s * SECOND_NS
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+@pytest.mark.parametrize("kind", [Kind.END_OF_DAY, Kind.INTERVAL, Kind.THRESHOLD])
+def test_a_checkpoint_that_fails_is_tried_again_after_a_minute_and_then_less_often(
+    workspace: Path,
+    holdfast_home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: Kind,
+    reopened: bool,
+) -> None:
+    rules = {
+        Kind.END_OF_DAY: TriggerRules(files=0, interval_ns=0, end_of_day=time(23, 59, 59)),
+        Kind.INTERVAL: TriggerRules(files=0, interval_ns=3_600 * SECOND_NS),
+        Kind.THRESHOLD: TriggerRules(files=1, interval_ns=0),
+    }[kind]
+    evening = NOON.replace(hour=23, minute=59, second=59)
+    clock = LaterClock()
+    with contextlib.ExitStack() as open_ones:
+        watched, happened = open_ones.enter_context(watching(workspace, rules))
+        monkeypatch.setattr(watched, "_clock", clock)
+        watched.begin(SESSION)
+        fill(workspace / "part0/zero")
+        while not watched.watch.activity().names:
+            happened.wait(1)
+        clock.ahead_s = 4_000  # the interval is over, and so is the burst
+        for minutes in (1, 2, 4):
+            with told_read_only(holdfast_home), pytest.raises(HoldfastError):
+                watched.consider(evening)
+            assert watched.consider(evening) is None
+            wait = watched.wait_ns(evening)
+            assert wait is not None
+            assert 0 < wait <= minutes * 60 * SECOND_NS
+            clock.ahead_s += minutes * 60
+            if reopened:
+                former = watched
+                watched, _ = open_ones.enter_context(watching(workspace, rules))
+                monkeypatch.setattr(watched, "_clock", clock)
+                watched.take_over(former)
+        made = watched.consider(evening)
+        assert made is not None
+        assert made.checkpoint.kind is kind
+        clock.ahead_s += 8 * 60
+        assert watched.consider(evening) is None
+
+
 @pytest.mark.requirement("AU-4")
 def test_by_default_a_day_ends_at_midnight_and_a_sleep_through_it_delays_nothing(
     workspace: Path,

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from holdfast import SessionCheckpointer
-from tests.components.git.repositories import commit, git, new_repository, with_history, write
+from holdfast.domain.ids import CheckpointId
+from holdfast.engine.components.manifests import state_of
+from tests.behind_the_api import engine_of
+from tests.components.git.repositories import (
+    commit,
+    git,
+    new_repository,
+    submodule,
+    with_history,
+    write,
+)
 
 EXACT = {"git": "exact"}
 
@@ -89,3 +101,25 @@ def test_a_preview_names_the_commits_of_a_branch_that_would_go(tmp_path: Path) -
         (said,) = [x for step in plan.components for x in step.actions if "leave main" in x]
         assert "code.txt: one" in said
         assert "code.txt: two" in said
+
+
+@pytest.mark.requirement("GT-1", "GT-6")
+def test_submodules_are_listed_even_if_the_index_is_in_two_files(tmp_path: Path) -> None:
+    place = tmp_path / "project"
+    submodule(place)
+    with SessionCheckpointer(place, "s") as session:
+        whole = git_facts(session, session.checkpoint("whole"))
+        assert len(whole["submodules"]) == 1
+        git(place, "update-index", "--split-index")
+        split = git_facts(session, session.checkpoint("split"))
+    assert "shared_index" in split
+    assert split["submodules"] == whole["submodules"]
+
+
+def git_facts(session: SessionCheckpointer, checkpoint: str) -> Mapping[str, Any]:
+    vault = engine_of(session).vault
+    made = vault.catalog.checkpoint(None, CheckpointId(checkpoint))
+    assert made is not None
+    state = state_of(vault.objects, made, "git")
+    assert state is not None
+    return state.facts

@@ -204,14 +204,18 @@ def test_an_export_that_dies_or_fails_at_any_call_leaves_the_old_file_or_the_new
             if isinstance(fault, Fail) and number not in _fallible(counted):
                 continue
             fs = FaultyFilesystem(LocalFilesystem(), {number: fault})
+            failed = False
             try:
                 export(fs)
-            except (HoldfastError, Killed):
+            except HoldfastError:
+                failed = True
+            except Killed:
                 pass
             finally:
                 fs.release()
             content = target.read_bytes()
             assert content == b"old" or content.startswith(b"HFBUNDLE"), number
+            assert content == b"old" or not failed, number
             if content != b"old":
                 with composed(workspace) as opened:
                     import_bundle(opened.engine.vault, ImportRequest(target))
@@ -219,3 +223,29 @@ def test_an_export_that_dies_or_fails_at_any_call_leaves_the_old_file_or_the_new
                 assert [path.name for path in out.iterdir()] == ["bundle"], number
     export(FaultyFilesystem(LocalFilesystem(), {}))
     assert [path.name for path in out.iterdir()] == ["bundle"]
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+def test_an_export_that_fails_at_any_call_leaves_no_file(tmp_path: Path, code: int) -> None:
+    workspace = _target(tmp_path)
+    out = tmp_path / "out"
+    out.mkdir()
+
+    def export(fs: FaultyFilesystem) -> None:
+        with composed(workspace, fs=fs) as opened:
+            selection = select_sessions(opened.engine.vault, [SESSION])
+            export_to_file(opened.engine.vault, selection, out / "bundle", replace=False)
+
+    counted = FaultyFilesystem(LocalFilesystem(), {})
+    export(counted)
+    (out / "bundle").unlink()
+    failures = 0
+    for number in _fallible(counted):
+        try:
+            export(FaultyFilesystem(LocalFilesystem(), {number: Fail(code)}))
+        except HoldfastError:
+            failures += 1
+            assert list(out.iterdir()) == [], number
+        else:
+            (out / "bundle").unlink()
+    assert failures > 3

@@ -318,6 +318,22 @@ def test_what_is_unknown_or_wrong_is_a_problem_with_a_code(
     assert reply.problem["code"] == code
 
 
+def test_a_workspace_without_checkpoints_has_empty_lists_and_no_session(client: Client) -> None:
+    assert client.get("/api/sessions") == []
+    timeline = client.get("/api/timeline")
+    assert (timeline["events"], timeline["head"], timeline["next"]) == ([], None, None)
+    found = client.get("/api/search?q=anything")
+    assert (found["query"], found["hits"], found["complete"]) == ("anything", [], True)
+    for path in (CHECKPOINTS, "/api/sessions/work/timeline", "/api/search?q=x&session=work"):
+        reply = client("GET", path)
+        assert (reply.status, reply.problem["code"]) == (404, "not_found")
+        assert "no checkpoints yet" in reply.problem["detail"]
+    made = client("POST", CHECKPOINTS, {"reasoning": "first"})
+    assert made.status == 201
+    assert len(client.get(CHECKPOINTS)) == 1
+    assert client("GET", "/api/sessions/another/checkpoints").status == 404
+
+
 @pytest.mark.parametrize(
     "body", [b"{", b"[]", b'{"unknown": 1}', b'{"name": 5}', b'{"confidence": 2}', b"\xff"]
 )

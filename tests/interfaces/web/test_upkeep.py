@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.adapters.local.system import SystemClock
+from holdfast.bootstrap import maintenance
+from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.web.client import Client
 from tests.support.hostile_trees import fill
+from tests.support.read_only import told_read_only
 
 pytestmark = pytest.mark.requirement("WB-1")
 
@@ -150,3 +156,48 @@ def test_a_program_makes_a_link_for_a_browser(client: Client) -> None:
     made = client.post("/api/login-links")
     link = made["link"].removeprefix(client.server.url)
     assert client("GET", link, token=False).status == 303
+
+
+@pytest.mark.requirement("CL-3")
+def test_repeated_requests_for_the_status_write_one_test_file_a_minute(
+    client: Client,
+    session: SessionCheckpointer,
+    workspace: Path,
+    holdfast_home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tested, really = list[str](), os.open
+
+    def seen(path: Any, flags: int, *given: Any, **named: Any) -> int:
+        if ".test." in os.fsdecode(path if isinstance(path, str | bytes) else os.fspath(path)):
+            tested.append(os.fsdecode(path))
+        return really(path, flags, *given, **named)
+
+    later = 0
+
+    class LaterClock(SystemClock):
+        @staticmethod
+        def monotonic_ns() -> int:
+            return SystemClock.monotonic_ns() + later
+
+    monkeypatch.setattr(maintenance, "SystemClock", LaterClock)
+    monkeypatch.setattr(os, "open", seen)
+
+    def warnings() -> str:
+        return str(client.get("/api/status")["warnings"])
+
+    for _ in range(3):
+        warnings()
+    assert len(tested) == 1
+    later = 60 * 10**9
+    for _ in range(3):
+        warnings()
+    assert len(tested) == 2
+    person = CommandLine(workspace)
+    person.json("status")
+    assert len(tested) == 3
+    with told_read_only(holdfast_home):
+        assert "read-only" in str(person.json("status")["warnings"])
+        for _ in range(2):  # a failure is looked into every time
+            assert "read-only" in warnings()
+    assert "read-only" not in warnings()

@@ -121,7 +121,16 @@ _BETWEEN_PAUSE_TRIES_S = 0.0005
 
 # An open file description lock if available: a process lock ends with any handle it closes.
 _SET_LOCK = getattr(fcntl, "F_OFD_SETLK", fcntl.F_SETLK)
-_LOCK = struct.Struct("hhqqi4x")  # struct flock: type, whence, start, length, process
+
+
+def lock_request(system: str, write_lock: int) -> bytes | None:
+    """The `struct flock` of a system for the lock that every writer needs; `write_lock` is its
+    number for `F_WRLCK`. None if its layout is unknown."""
+    if system == "linux":  # type, whence, start, length, process
+        return struct.pack("hhqqi4x", write_lock, os.SEEK_SET, _RESERVED_BYTE, 1, 0)
+    if system == "darwin":  # start, length, process, type, whence
+        return struct.pack("qqihh", _RESERVED_BYTE, 1, 0, write_lock, os.SEEK_SET)
+    return None
 
 
 @contextmanager
@@ -139,11 +148,14 @@ def pause(name: bytes, dir_fd: int) -> Iterator[bool]:
 
 
 def _locked(fd: int) -> bool:
-    wanted = _LOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, _RESERVED_BYTE, 1, 0)
+    request = lock_request(sys.platform, fcntl.F_WRLCK)
     wait = threading.Event()
     for _ in range(_PAUSE_TRIES):
         try:
-            fcntl.fcntl(fd, _SET_LOCK, wanted)
+            if request is not None:
+                fcntl.fcntl(fd, _SET_LOCK, request)
+            else:
+                fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _RESERVED_BYTE)
         except OSError as error:
             if error.errno not in _BUSY:
                 return True  # a file system without locks, so no other program has any either

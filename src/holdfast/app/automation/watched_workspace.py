@@ -2,6 +2,10 @@
 
 Before each use, `is_current` checks whether the workspace must be opened again, because its store,
 settings or directory has changed. So every operation gives the same result as in a new process.
+
+    an automatic checkpoint fails → tried again after a minute, then after two, four … sixty
+
+Other triggers go on meanwhile. A workspace that is opened again takes over what was tried.
 """
 
 from __future__ import annotations
@@ -39,12 +43,15 @@ from holdfast.domain.triggers import (
 )
 from holdfast.ports.agent_tools import LONGEST_CALL_NS
 from holdfast.ports.watcher import NoWatch, Watcher, WatchStatus, WorkspaceWatch
+from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
     from holdfast.engine.scan.scanner import Scan
 
 _LOOK_UNWATCHED_EVERY_NS = 60 * SECOND_NS
 _LONGEST_WAIT_NS = 60 * SECOND_NS
+_FIRST_RETRY_NS = 60 * SECOND_NS
+_LONGEST_RETRY_NS = 3_600 * SECOND_NS
 
 
 def trigger_rules(settings: Settings) -> TriggerRules:
@@ -54,6 +61,13 @@ def trigger_rules(settings: Settings) -> TriggerRules:
         end_of_day=time.fromisoformat(settings.end_of_day) if settings.end_of_day else None,
         merges=bool(settings.auto_merge),
     )
+
+
+class _Retry(NamedTuple):
+    """When a failed checkpoint is tried again, and how long after the last try."""
+
+    at_ns: int
+    wait_ns: int
 
 
 class WatchedWorkspace:
@@ -90,6 +104,13 @@ class WatchedWorkspace:
         end = self.rules.end_of_day
         # If opened in the evening, that day's end is already past.
         self._ended_day = day_of(local) if end is not None and local.time() >= end else None
+        self._retries: dict[Kind, _Retry] = {}
+
+    def take_over(self, former: WatchedWorkspace) -> None:
+        """Continue for a workspace that was open before this one: its session, and the checkpoints
+        that failed."""
+        self.session = former.session
+        self._ended_day, self._retries = former._ended_day, former._retries
 
     def is_current(self) -> bool:
         """Whether opening it again would give the same workspace, store and settings."""
@@ -160,26 +181,31 @@ class WatchedWorkspace:
         if self.session is None:
             return None
         now = self._situation(local)
-        wait = wait_ns(self.rules, now)
-        if wait is None:
+        waits = [max(retry.at_ns - now.now_ns, 0) for retry in self._retries.values()]
+        due = wait_ns(self.rules, now)
+        if due is not None:
+            waits.append(due)
+        if not waits:
             return None
-        wait = max(wait, self._tool_until_ns - now.now_ns)
+        wait = max(min(waits), self._tool_until_ns - now.now_ns)
         # The monotonic clock stops while a computer sleeps; the day does not.
         return wait if self.rules.end_of_day is None else min(wait, _LONGEST_WAIT_NS)
 
     def consider(self, local: datetime) -> SaveOutcome | None:
-        """Make the checkpoint that is due, if there are enough changes."""
+        """Make the checkpoint that is due, if there are enough changes, or one that failed."""
         with self._lock:
             now = self._situation(local)
             if self.session is None or now.now_ns < self._tool_until_ns:
                 return None
-            kind = due_trigger(self.rules, now)
+            kind = due_trigger(self.rules, now) or self._due_retry(now.now_ns)
             if kind is Kind.MERGE:
-                kept = self.keep_merge(self.session)
+                with self._retried_if_it_fails(kind):
+                    kept = self.keep_merge(self.session)
                 if kept is not None:
                     return kept
                 now = self._situation(local)
-                kind = due_trigger(replace(self.rules, merges=False), now)
+                others = replace(self.rules, merges=False)
+                kind = due_trigger(others, now) or self._due_retry(now.now_ns)
             if kind is None:
                 return None
             self._looked_ns, self._looked_at = now.now_ns, now.touched
@@ -187,7 +213,24 @@ class WatchedWorkspace:
                 self._ended_day = day_of(local)
             if kind is Kind.INTERVAL:
                 self._interval_ns = now.now_ns
-            return self._save_if_changed(self.session, kind)
+            with self._retried_if_it_fails(kind):
+                return self._save_if_changed(self.session, kind)
+
+    def _due_retry(self, now_ns: int) -> Kind | None:
+        due = (kind for kind, retry in self._retries.items() if retry.at_ns <= now_ns)
+        return next(due, None)
+
+    @contextmanager
+    def _retried_if_it_fails(self, kind: Kind) -> Iterator[None]:
+        """Waits grow, because the cause may last, such as a full disk or a deleted workspace."""
+        before = self._retries.pop(kind, None)
+        try:
+            yield
+        except Exception:
+            wait_ns = _FIRST_RETRY_NS if before is None else 2 * before.wait_ns
+            wait_ns = min(wait_ns, _LONGEST_RETRY_NS)
+            self._retries[kind] = _Retry(self._clock.monotonic_ns() + wait_ns, wait_ns)
+            raise
 
     def look(self) -> Scan | None:
         """Scan the current workspace, storing nothing. None if in doubt: a full scan is needed

@@ -232,8 +232,13 @@ class RepositoryCapture:
         self, found: RepositoryStatus, index_fd: int | None, taken: _Snapshot
     ) -> list[list[Any]]:
         try:
-            commit = found.head.commit
-            return [] if index_fd is None else read_submodules(self._repository, commit, index_fd)
+            if index_fd is None:
+                return []
+            split = taken.shared_index is not None
+            return read_submodules(self._git, found.head.commit, index_fd, is_split=split)
+        except GitFailed as error:
+            taken.problems.append(str(error))
+            return []
         except UnknownIndex as error:
             taken.problems.append(
                 f"cannot list submodules, because the index is unreadable: {error}"

@@ -132,7 +132,8 @@ def _dirty(
                 return 0
             git = Git(repository, environment, request.timeout_s)
             staged = [path for _, path in read_staged(git, head.commit).rows]
-            submodules = read_submodules(repository, head.commit, index_fd)
+            # The dirty files of a split index are unknown anyway.
+            submodules = read_submodules(git, head.commit, index_fd, is_split=False)
             workspace = os.fsencode(request.workspace)
             found = all_dirty(
                 repository, workspace, index_fd, head.commit, staged, submodules, request.seen

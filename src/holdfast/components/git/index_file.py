@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from holdfast.domain.git.index import UnknownIndex, read_varint
+from holdfast.domain.git.index import UnknownIndex, read_tracked_names, read_varint
 from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.component import SeenFile
 from holdfast.values.classes import dataclass
@@ -98,10 +98,10 @@ class IndexEntries(Mapping[bytes, IndexEntry]):
 
     @property
     def is_whole(self) -> bool:
-        """Whether it lists every path: parts of a split index have entries without a name, and a
-        sparse one has directories."""
+        """Whether it lists every path: most of a split index is in another file, and a sparse one
+        has directories."""
         data = self._data
-        return b"" not in self._starts and not any(
+        return shared_file(data) is None and not any(
             data[at + _KIND_AT] & _KIND_MASK == _DIRECTORY for at in self._starts.values()
         )
 
@@ -148,12 +148,31 @@ def is_same_index(one: bytes, other: bytes, like: str | None = None) -> bool:
 
 
 def staged_digest(data: bytes, like: str | None = None) -> str:
-    """Equal for indexes with the same entries. An unreadable index equals only itself."""
+    """Equal for indexes with the same entries. An index that is unreadable or split equals only
+    itself, because most entries of a split one are in another file."""
+    if shared_file(data) is not None:
+        return digest_of(data).hex()
     try:
-        meaning = repr([(e.path, e.mode, e.oid, e.stage) for e in read_index(data, like)]).encode()
+        rows = [(e.path, e.mode, e.oid, e.stage) for e in read_index(data, like)]
     except UnknownIndex:
-        meaning = data
-    return digest_of(meaning).hex()
+        return digest_of(data).hex()
+    return digest_of_rows(rows)
+
+
+def digest_of_rows(rows: Sequence[tuple[bytes, int, str, int]]) -> str:
+    """The `staged_digest` of an index with these entries: path, mode, object and stage."""
+    return digest_of(repr(list(rows)).encode()).hex()
+
+
+def shared_file(data: bytes) -> str | None:
+    """The name of the file that a split index shares; None if it is not split."""
+    if b"link" not in data:
+        return None
+    try:
+        shared = read_tracked_names(data).shared
+    except UnknownIndex:
+        return None
+    return None if shared is None else shared.decode()
 
 
 def _oid_bytes(like: str | None) -> int:

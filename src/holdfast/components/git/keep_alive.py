@@ -31,6 +31,7 @@ from contextlib import contextmanager
 
 from holdfast.components.files import DIRECTORY_FLAGS, NEW_FLAGS
 from holdfast.components.git.commands import NO_REFLOG, Git, GitFailed
+from holdfast.components.git.durability import sync_references
 from holdfast.components.git.loose_objects import (
     NewObject,
     add_objects,
@@ -133,6 +134,7 @@ def keep(
         add_objects(git.repository, objects)
         line = b"create %b\0%b\0" % (ref, oid.encode())
         git.run("update-ref", "--stdin", "-z", given=line, config=NO_REFLOG)
+        sync_references(git.repository, [ref])
     return oid
 
 

@@ -29,6 +29,7 @@ _RECENT_NS = 120 * 1_000_000_000
 _SLACK_NS = 1_000_000_000
 _ONE_BY_ONE = 500
 _AT_ONCE = 16
+_SYNC_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def sync_recent_objects(repository: Repository, now_ns: int, synced_ns: int) -> None:
@@ -108,9 +109,9 @@ def _sync(path: bytes | int) -> None:
         os.fsync(path)
         return
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return  # packed meanwhile, and packs are synced
+        fd = os.open(path, _SYNC_FLAGS)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return  # packed or removed meanwhile, and packs are synced; or of another user
     try:
         os.fsync(fd)
     finally:

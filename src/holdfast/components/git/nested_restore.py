@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from holdfast.components.git import restore as restoring
+from holdfast.components.git.durability import sync_changed
 from holdfast.components.git.nested_repositories import (
     Nested,
     NestedRow,
@@ -27,7 +28,7 @@ from holdfast.components.git.nested_repositories import (
     read_link,
     rows_of,
 )
-from holdfast.components.git.repository import find_repository, sync_directory, write_new
+from holdfast.components.git.repository import find_repository, write_new
 from holdfast.components.git.restore import preview
 from holdfast.components.git.states import way_of
 from holdfast.domain.component_states import EXACT
@@ -95,9 +96,10 @@ class NestedRestore:
                     assert step.row.link is not None
                     os.makedirs(top, exist_ok=True)
                     write_new(os.path.join(top, b".git"), [link_text(step.row.link)], _LINK_MODE)
-                    sync_directory(top)
+                    self._sync_link(step)
                 elif not step.row.linked and step.nested.linked:
                     self._unlink(step, top)
+                    self._sync_link(step)
 
     def verify(self) -> list[str]:
         if not self._is_exact:
@@ -169,6 +171,9 @@ class NestedRestore:
             os.unlink(os.path.join(top, b".git"))
             with contextlib.suppress(OSError):
                 os.rmdir(top)
+
+    def _sync_link(self, step: _Step) -> None:
+        sync_changed(os.fsencode(self._request.workspace), [step.row.path + b"/.git"])
 
     @contextlib.contextmanager
     def _named(self, step: _Step) -> Iterator[None]:

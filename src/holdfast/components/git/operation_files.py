@@ -14,7 +14,7 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from holdfast.components.git.repository import Repository, read_small, replace_file, sync_directory
+from holdfast.components.git.repository import Repository, read_small, replace_file
 from holdfast.domain.paths import from_text, to_text
 
 FILES = (
@@ -137,6 +137,8 @@ def put_files(repository: Repository, files: Mapping[bytes, tuple[int, bytes]]) 
     """Write exactly these files, and remove others. Can be repeated after a crash."""
     import shutil  # late: no save needs it
 
+    from holdfast.components.git.durability import sync_changed  # late, like above
+
     present = set(present_paths(repository, os.listdir(repository.git_dir)))
     for path, (mode, data) in files.items():
         place = repository.own(path)
@@ -149,4 +151,4 @@ def put_files(repository: Repository, files: Mapping[bytes, tuple[int, bytes]]) 
     for directory in DIRECTORIES:
         if not any(path.startswith(directory + b"/") for path in files):
             shutil.rmtree(repository.own(directory), ignore_errors=True)
-    sync_directory(repository.git_dir)
+    sync_changed(repository.git_dir, [*files, *present])

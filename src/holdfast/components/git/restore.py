@@ -4,8 +4,9 @@
     transaction (each only if it is still where the plan saw it) → HEAD → remove references
     → index in place → files of an operation → the stash
 
-Guarantees: every step can be repeated, also after a crash. While the index is locked, no other git
-changes it. Removed references were captured before, so undo restores them.
+Guarantees: every step can be repeated, also after a crash. Each is synced before the next. While
+the index is locked, no other git changes it. Removed references were captured before, so undo
+restores them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from holdfast.components.git.commands import Git, GitFailed
+from holdfast.components.git.durability import sync_changed, sync_references
 from holdfast.components.git.index_file import is_same_index
 from holdfast.components.git.operation_files import decode_files, put_files
 from holdfast.components.git.plan import (
@@ -188,6 +190,8 @@ def _move(git: Git, moves: list[Move], message: str) -> None:
             git.run("symbolic-ref", "-m", message, move.ref, move.new.removeprefix(LINK))
         else:
             git.run("update-ref", "--no-deref", "-m", message, move.ref, move.new)
+    if moves:
+        sync_references(git.repository, [move.ref for move in moves])
 
 
 def _command(move: Move) -> bytes:
@@ -205,6 +209,7 @@ def _set_head(git: Git, present: Head, plan: GitPlan, message: str) -> None:
     elif present.ref is not None or present.commit != wanted.commit:
         assert wanted.commit is not None
         git.run("update-ref", "--no-deref", "-m", message, "HEAD", wanted.commit)
+    sync_changed(git.repository.git_dir, [b"HEAD"])
 
 
 def verify(git: Git, request: RestoreOf) -> list[str]:

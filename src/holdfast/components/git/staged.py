@@ -91,21 +91,34 @@ def _listed(listing: bytes) -> Staged:
     return staged
 
 
-def read_submodules(repository: Repository, commit: str | None, index_fd: int) -> list[list[Any]]:
+def read_submodules(
+    git: Git, commit: str | None, index_fd: int, *, is_split: bool
+) -> list[list[Any]]:
     """Path, the commit in the index, and the checked-out commit. `UnknownIndex` if the index cannot
-    be read."""
+    be read; git reads one that `is_split`."""
+    repository = git.repository
     declared = os.path.exists(os.path.join(repository.top, b".gitmodules"))
     if not declared and not os.path.isdir(repository.shared(b"modules")):
         return []
-    found = [e for e in read_index(b"".join(blocks_of(index_fd)), commit) if e.mode == GITLINK]
+    if is_split:
+        listed = (line.partition(b"\t") for line in git.run("ls-files", "-sz").split(b"\0"))
+        rows = [(head.split(b" "), path) for head, _, path in listed if path]
+        found = [(path, head[1].decode()) for head, path in rows if head[0] == GITLINK_MODE]
+    else:
+        entries = read_index(b"".join(blocks_of(index_fd)), commit)
+        found = [(e.path, e.oid) for e in entries if e.mode == GITLINK]
     return [
-        [to_text(e.path), e.oid, submodule_commit(repository, e.path)]
-        for e in found[:_MOST_SUBMODULES]
+        [to_text(path), oid, submodule_commit(repository, path)]
+        for path, oid in found[:_MOST_SUBMODULES]
     ]
 
 
 _NAME = re.compile(r"sharedindex\.[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _MODE = 0o644
+
+
+def is_shared_name(name: str) -> bool:
+    return _NAME.match(name) is not None
 
 
 def shared_name(git: Git) -> str | None:
@@ -114,18 +127,22 @@ def shared_name(git: Git) -> str | None:
     if not shown:
         return None
     name = os.path.basename(shown)
-    if not _NAME.match(name) or not os.path.isfile(git.repository.own(os.fsencode(name))):
+    if not is_shared_name(name) or not os.path.isfile(git.repository.own(os.fsencode(name))):
         raise GitFailed(f"the shared index file {name} is missing", "run: git reset")
     return name
 
 
 def place_shared(git: Git, request: RestoreOf) -> None:
-    """Recreate the shared file of a checkpoint's index; durable with its directory."""
+    """Recreate the shared file of a checkpoint's index."""
     name = named(request.target.facts)
     if name is None:
         return
-    place = git.repository.own(os.fsencode(name))
-    data = b"".join(request.contents.read(SHARED_INDEX))
+    write_shared(git.repository, name, b"".join(request.contents.read(SHARED_INDEX)))
+
+
+def write_shared(repository: Repository, name: str, data: bytes) -> None:
+    """Recreate a shared file; durable with its directory."""
+    place = repository.own(os.fsencode(name))
     if read_whole(place) != data:
         replace_file(place, data, _MODE)
     with contextlib.suppress(OSError):
@@ -140,6 +157,6 @@ def is_placed(git: Git, request: RestoreOf) -> bool:
 def named(facts: Any) -> str | None:
     """The name in a checkpoint's facts, which may come from anywhere."""
     name = facts.get("shared_index")
-    if name is not None and not (isinstance(name, str) and _NAME.match(name)):
+    if name is not None and not (isinstance(name, str) and is_shared_name(name)):
         raise ComponentProblem("the checkpoint's git data is unusable: its shared index")
     return name

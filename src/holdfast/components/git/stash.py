@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from holdfast.components.git.commands import Git
+from holdfast.components.git.durability import sync_references
 from holdfast.components.git.references import OID, STASH_REF, read_reference
 from holdfast.components.git.repository import (
     Repository,
@@ -79,6 +80,7 @@ def put_entries(git: Git, owner: str, entries: Sequence[StashEntry]) -> None:
     if not entries:
         if read_reference(repository, STASH_REF) is not None:
             git.run("update-ref", "-d", STASH_REF)
+            sync_references(repository, [STASH_REF])
         return
     take_lock_at(lock, copy, [entries[-1].oid.encode() + b"\n"], _MODE)
     try:
@@ -86,9 +88,9 @@ def put_entries(git: Git, owner: str, entries: Sequence[StashEntry]) -> None:
         replace_file(log, _encoded(entries), _MODE)
         sync_directory(os.path.dirname(log))
         os.replace(lock, ref)
-        sync_directory(os.path.dirname(ref))
     finally:
         remove_own_lock_at(lock, copy)
+    sync_references(repository, [STASH_REF, LOG])
 
 
 def remove_own_stash_lock(repository: Repository, owner: str) -> None:

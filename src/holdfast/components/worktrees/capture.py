@@ -20,13 +20,14 @@ from typing import Any
 
 from holdfast.components.git import keep_alive as keeping
 from holdfast.components.git.commands import Git, GitFailed
-from holdfast.components.git.index_file import staged_digest
+from holdfast.components.git.index_file import digest_of_rows, shared_file, staged_digest
 from holdfast.components.git.references import read_reference
 from holdfast.components.git.repository import Repository, linked_directory, read_whole
 from holdfast.components.git.staged import read_staged
 from holdfast.components.git.status import read_worktrees
 from holdfast.components.worktrees.states import (
     INDEX,
+    SHARED_INDEX,
     WorktreeFiles,
     WorktreesState,
     content_name,
@@ -191,16 +192,22 @@ class WorktreesCapture:
     def _take_index(
         self, number: int, worktree: Linked, sink: ContentSink, *, needed: bool
     ) -> str | None:
-        """The `staged_digest` of its index; None if unknown, which is a problem if `needed`."""
+        """The `index_digest` of its index; None if unknown, which is a problem if `needed`."""
+        git = self._git_of(worktree)
         try:
-            self._blobs |= read_staged(self._git_of(worktree), worktree.commit).blobs
+            self._blobs |= read_staged(git, worktree.commit).blobs
+            index = read_whole(os.path.join(worktree.git_dir, b"index"))
+            shared = shared_file(index)
+            shared_data = b"" if shared is None else _read_shared(worktree, shared)
+            digest = index_digest(git, index, worktree.commit)
         except GitFailed as error:
             if needed:
                 self._problems.append(f"{to_text(worktree.path)}: {error}")
             return None
-        index = read_whole(os.path.join(worktree.git_dir, b"index"))
         sink.add(f"{number}/{INDEX}/", [index])
-        return staged_digest(index, worktree.commit)
+        if shared is not None:
+            sink.add(f"{number}/{SHARED_INDEX}/{shared}", [shared_data])
+        return digest
 
     def _git_of(self, worktree: Linked) -> Git:
         repository = worktree.repository(self._repository.common_dir)
@@ -277,6 +284,25 @@ class WorktreesCapture:
 
     def _is_kept(self, ref: str, commit: str) -> bool:
         return read_reference(self._repository, ref.encode()) == commit
+
+
+def index_digest(git: Git, index: bytes, commit: str | None) -> str:
+    """The `staged_digest`; git lists the entries of a split index."""
+    if shared_file(index) is None:
+        return staged_digest(index, commit)
+    rows = []
+    for line in git.run("ls-files", "--stage", "-z").split(b"\0")[:-1]:
+        head, _, path = line.partition(b"\t")
+        mode, oid, stage = head.split(b" ")
+        rows.append((path, int(mode, 8), oid.decode(), int(stage)))
+    return digest_of_rows(rows)
+
+
+def _read_shared(worktree: Linked, name: str) -> bytes:
+    data = read_whole(os.path.join(worktree.git_dir, os.fsencode(name)))
+    if not data:
+        raise GitFailed(f"the shared index file {name} is missing", "run: git reset")
+    return data
 
 
 def owner_of(owner: str) -> str:

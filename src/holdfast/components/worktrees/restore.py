@@ -8,9 +8,10 @@ Guarantees: no existing worktree is removed, except one that a restore created, 
 removes, and that is unused. If only its directory was missing, only that is removed, and its index
 is restored. A file or index is only replaced or removed if the state before the restore has its
 bytes or staged changes. A directory is complete when it gets its name, and renamed before it is
-removed, so an interruption leaves it whole or missing. No branch is moved. Each step can be
-repeated. A worktree that is at another commit by now is left alone and reported. A moved one is
-recognised only if git knows it and its log begins the same.
+removed, so an interruption leaves it whole or missing. Everything is synced before it counts as
+done, including what git wrote. No branch is moved. Each step can be repeated. A worktree that is at
+another commit by now is left alone and reported. A moved one is recognised only if git knows it and
+its log begins the same.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from holdfast.components.git.commands import Git, GitFailed
-from holdfast.components.git.index_file import is_same_index, staged_digest
+from holdfast.components.git.durability import sync_changed, sync_references, sync_tree
+from holdfast.components.git.index_file import is_same_index, shared_file
 from holdfast.components.git.keep_alive import existing_objects
 from holdfast.components.git.references import read_reference
 from holdfast.components.git.repository import (
@@ -34,11 +36,12 @@ from holdfast.components.git.repository import (
     take_lock,
     write_new,
 )
-from holdfast.components.git.staged import staged_rows
+from holdfast.components.git.staged import staged_rows, write_shared
 from holdfast.components.git.status import checked_out
 from holdfast.components.worktrees.capture import (
     Linked,
     changed_paths,
+    index_digest,
     is_linked,
     linked_worktrees,
     unknown_to_git,
@@ -215,9 +218,12 @@ class WorktreesRestore:
             repository = linked.repository(self._repository.common_dir)
             remove_own_lock(repository, self._request.owner)  # of an interrupted restore
         filled = {one.path for one in steps.fill}
+        missing = [*steps.make, *(one for one, _ in steps.link)]
+        above = {one.path: _existing_above(one.path) for one in missing}
         recreated = [(one, self._register(one)) for one in steps.make] + steps.link
         for one, there in recreated:
             self._recreate(one, there, with_files=one.path in filled)
+            sync_changed(above[one.path], [_within(above[one.path], os.path.dirname(one.path))])
         known = {one.path for one, _ in recreated}
         for one in steps.fill:
             if one.path not in known:
@@ -238,6 +244,14 @@ class WorktreesRestore:
             self._place_index(before, replace(there, is_there=False))
         if there.is_there:
             shutil.rmtree(_aside(there.path))
+            sync_directory(os.path.dirname(there.path))
+        self._sync_registered()
+
+    def _sync_registered(self, git_dir: bytes | None = None) -> None:
+        """Sync which worktrees git knows, and everything that it keeps about one of them."""
+        if git_dir is not None:
+            sync_tree(git_dir)
+        sync_changed(self._repository.common_dir, [b"worktrees"])
 
     def _register(self, one: Worktree) -> Linked:
         """Let git know the worktree, without any file except `.git`."""
@@ -250,6 +264,7 @@ class WorktreesRestore:
                 nothing = b"0" * len(one.commit)
                 line = b"update %b\0%b\0%b\0" % (one.ref, one.commit.encode(), nothing)
                 self._git.run("update-ref", "--stdin", "-z", given=line)
+                sync_references(self._repository, [one.ref])
             self._git.run(*add, one.path, one.ref.removeprefix(b"refs/heads/"))
         return self._linked_at(one.path)
 
@@ -275,8 +290,9 @@ class WorktreesRestore:
             git.run("reset", "--hard", "--quiet")
         if with_files:
             self._write_files(one, WorktreeFiles(aside), git)
+        sync_tree(aside)
+        self._sync_registered(there.git_dir)
         os.rename(aside, one.path)
-        sync_directory(os.path.dirname(one.path))
 
     def _fill(self, one: Worktree) -> None:
         """Restore index and files of an existing worktree. Index first, because it decides what
@@ -284,10 +300,13 @@ class WorktreesRestore:
         there = self._linked_at(one.path)
         self._require_known(one, there)
         self._place_index(one, there)
-        self._write_files(one, WorktreeFiles(one.path), self._git_of(there))
+        written = self._write_files(one, WorktreeFiles(one.path), self._git_of(there))
+        sync_changed(one.path, written)
+        self._sync_registered(there.git_dir)
 
-    def _write_files(self, one: Worktree, files: WorktreeFiles, git: Git) -> None:
-        """Remove blocking files, write files, and let git write those that match the index."""
+    def _write_files(self, one: Worktree, files: WorktreeFiles, git: Git) -> list[bytes]:
+        """Remove blocking files, write files, and let git write those that match the index. Returns
+        the paths, which have to be synced."""
         saved_files = one.files or {}
         extra = [path for path in changed_paths(git) if path not in saved_files]
         for path in extra:
@@ -302,6 +321,7 @@ class WorktreesRestore:
             git.run("checkout-index", "--force", "--quiet", "-z", "--stdin", given=given)
         with contextlib.suppress(GitFailed):  # its exit status says that some have changed
             git.run("update-index", "-q", "--refresh")
+        return [*saved_files, *extra]
 
     def _differs(self, one: Worktree, there: Linked) -> bool:
         """Whether index or files differ."""
@@ -319,7 +339,13 @@ class WorktreesRestore:
     def _is_index(self, one: Worktree, there: Linked) -> bool:
         """Whether the index has the same entries; times do not matter."""
         found = read_whole(os.path.join(there.git_dir, b"index"))
-        return is_same_index(found, self._index_of(one), one.commit)
+        if one.shared is None and shared_file(found) is None:
+            return is_same_index(found, self._index_of(one), one.commit)
+        with contextlib.suppress(GitFailed):  # its shared file is missing
+            return bool(found) and one.staged == index_digest(
+                self._git_of(there), found, one.commit
+            )
+        return False
 
     def _index_of(self, one: Worktree) -> bytes:
         return b"" if one.index is None else b"".join(self._request.contents.read(one.index))
@@ -355,6 +381,9 @@ class WorktreesRestore:
                 "saved; the worktree was not changed"
             )
         repository = there.repository(self._repository.common_dir)
+        if one.shared is not None:
+            shared = b"".join(self._request.contents.read(one.shared))
+            write_shared(repository, one.shared.rpartition("/")[2], shared)
         take_lock(repository, self._request.owner, iter([data]), _INDEX_MODE)
         os.replace(place + b".lock", place)
         os.unlink(own_copy(repository, self._request.owner))
@@ -364,9 +393,12 @@ class WorktreesRestore:
         """Whether the state before the restore, or HEAD, has all staged changes."""
         data = read_whole(os.path.join(there.git_dir, b"index"))
         known = self._present.at(there.path)
-        if not data or (known is not None and known.staged == staged_digest(data, there.commit)):
+        git = self._git_of(there)
+        if not data:
             return True
-        return there.commit is not None and not staged_rows(self._git_of(there), there.commit)
+        if known is not None and known.staged == index_digest(git, data, there.commit):
+            return True
+        return there.commit is not None and not staged_rows(git, there.commit)
 
     def _is_untouched(self, there: Linked) -> bool:
         """Whether a worktree that a restore created contains nothing that would be lost."""
@@ -395,6 +427,7 @@ class WorktreesRestore:
         ]
         if lines:
             self._git.run("update-ref", "--stdin", "-z", given=b"".join(lines))
+            sync_references(self._repository, self._target.new_refs)
 
     def differences(self) -> Iterator[str]:
         """What differs from the checkpoint after a restore."""
@@ -411,6 +444,19 @@ def _aside(path: bytes) -> bytes:
     """The path of a worktree's directory while it is built or removed."""
     above, name = os.path.split(path)
     return os.path.join(above, STAGING_PREFIX + name[:_LONGEST_NAME])
+
+
+def _existing_above(path: bytes) -> bytes:
+    """The nearest existing directory above."""
+    above = os.path.dirname(path)
+    while not os.path.isdir(above):
+        above = os.path.dirname(above)
+    return above
+
+
+def _within(directory: bytes, path: bytes) -> bytes:
+    below = os.path.relpath(path, directory)
+    return b"" if below == b"." else below
 
 
 def _is_occupied(path: bytes) -> bool:

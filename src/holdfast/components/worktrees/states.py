@@ -2,7 +2,8 @@
 
 Each worktree file is a content whose name has everything except its bytes: `0/f/src/app.py` is a
 file of the first worktree, `x` an executable one, `l` a link, `g` a missing one that git tracks. So
-the state alone lists the captured files.
+the state alone lists the captured files. `0/index/` is its index. If that is split, the content
+`0/shared/sharedindex.…` is the shared file that it names.
 
 On disk, every path is opened from the top of the worktree, directory by directory, by handle: no
 link is ever followed. A written file appears completely or not at all.
@@ -30,6 +31,7 @@ from holdfast.components.files import (
     replacement,
     write_all,
 )
+from holdfast.components.git.staged import is_shared_name
 from holdfast.components.git.states import checked_branch, checked_oid
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.ids import Digest
@@ -38,7 +40,7 @@ from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.component import ComponentProblem
 
 FILE, EXECUTABLE, LINK, GONE = "f", "x", "l", "g"
-INDEX = "index"
+INDEX, SHARED_INDEX = "index", "shared"
 _LONGEST_NAME = 1000
 
 
@@ -54,8 +56,9 @@ class SavedFile:
 @dataclass(frozen=True, slots=True)
 class Worktree:
     """One linked worktree. `files` is None if only its path and HEAD were saved. `index` names its
-    index, if saved, and `staged` is its `staged_digest`. `born` identifies it if it was moved.
-    Without `is_there`, git knew it but its directory was gone."""
+    index, if saved, `shared` the shared file of that, if it is split, and `staged` is its
+    `staged_digest`. `born` identifies it if it was moved. Without `is_there`, git knew it but its
+    directory was gone."""
 
     path: bytes
     ref: bytes | None
@@ -65,6 +68,7 @@ class Worktree:
     born: str | None = None
     is_there: bool = True
     staged: str | None = None
+    shared: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +104,13 @@ def _decode(state: ComponentState) -> WorktreesState:
     rows: list[Mapping[str, Any]] = list(state.facts["worktrees"])
     files: list[dict[bytes, SavedFile]] = [{} for _ in rows]
     indexes: dict[int, str] = {}
+    shared: dict[int, str] = {}
     for content in state.contents:
         number, kind, path = content.name.split("/", 2)
         if kind == INDEX:
             indexes[int(number)] = content.name
+        elif kind == SHARED_INDEX and is_shared_name(path):
+            shared[int(number)] = content.name
         elif kind in (FILE, EXECUTABLE, LINK, GONE):
             place = require_safe_path(from_text(path))
             files[int(number)][place] = SavedFile(kind, content.digest, content.name)
@@ -119,6 +126,7 @@ def _decode(state: ComponentState) -> WorktreesState:
             None if row.get("born") is None else str(row["born"]),
             row.get("is_there") is not False,
             None if row.get("staged") is None else str(row["staged"]),
+            shared.get(number),
         )
         for number, row in enumerate(rows)
     )

@@ -54,6 +54,26 @@ _VALUES = {
     "curl": "oXHdFTuAebcEKmrxyYzwDP",
 }
 """For each program, the option letters that take the next word as value."""
+_LONG_VALUES = {
+    "cp": "--suffix --target-directory",
+    "mv": "--suffix --target-directory",
+    "ln": "--suffix --target-directory",
+    "install": "--group --mode --owner --strip-program --suffix --target-directory",
+    "rsync": "--backup-dir --bwlimit --chmod --chown --compare-dest --copy-dest --exclude "
+    "--exclude-from --files-from --filter --include --include-from --link-dest --log-file "
+    "--max-delete --max-size --min-size --out-format --partial-dir --port --rsh --suffix "
+    "--temp-dir --timeout",
+    "touch": "--date --reference --time",
+    "mkdir": "--mode",
+    "truncate": "--reference --size",
+    "shred": "--iterations --random-source --size",
+    "chmod": "--reference",
+    "chown": "--from --reference",
+    "chgrp": "--reference",
+    "patch": "--directory --fuzz --input --output --prefix --reject-file --strip --suffix",
+}
+"""The same for long options."""
+_REMOVED_RIGHTS = re.compile(r"-[rwxXst]+")
 _OUTPUTS = ("-o", "--output", "--output-file", "--out", "--outfile", "--output-document", "--log")
 _PACKERS = {"gzip": ".gz", "bzip2": ".bz2", "xz": ".xz", "zstd": ".zst", "lzma": ".lzma"}
 _UNPACKERS = {"gunzip": ".gz", "bunzip2": ".bz2", "unxz": ".xz", "unzstd": ".zst"}
@@ -83,7 +103,7 @@ def changed_paths(words: Sequence[str], is_directory: IsDirectory) -> Iterator[s
     elif name in ("touch", "mkdir", "truncate", "shred", "mkfifo", "mknod"):
         yield from operands(words)
     elif name in ("chmod", "chown", "chgrp", "chattr", "setfacl"):
-        yield from operands(words)[1:]
+        yield from _with_new_rights(words)
     elif name in ("sed", "gsed", "perl", "ruby") and edits_in_place(words):
         yield from _edited(words)
     elif name == "find":
@@ -97,7 +117,9 @@ def changed_paths(words: Sequence[str], is_directory: IsDirectory) -> Iterator[s
     elif name == "tar":
         yield from _archive(words)
     elif name == "git":
-        yield from _made_by_git(words)
+        from holdfast.domain.shell.git_risk import written_paths as written_by_git
+
+        yield from written_by_git(words[1:])
     if name == "scp":
         yield from (word for word in operands(words)[-1:] if ":" not in word)
 
@@ -110,7 +132,7 @@ def copied_paths(words: Sequence[str]) -> list[str]:
 def moved_paths(words: Sequence[str]) -> list[str]:
     """The sources of `mv`."""
     names = operands(words)
-    return names if _target_directory(words) is not None else names[:-1]
+    return names if target_directory(words) is not None else names[:-1]
 
 
 def changed_trees(words: Sequence[str], *, runs_elsewhere: bool) -> Iterator[str]:
@@ -186,6 +208,7 @@ def edited_files(arguments: Sequence[str]) -> list[str]:
 def operands(words: Sequence[str]) -> list[str]:
     """The words that are neither options nor option values."""
     letters = _VALUES.get(program(words[0]), "")
+    long_options = _LONG_VALUES.get(program(words[0]), "").split()
     found: list[str] = []
     skip = False
     for position, word in enumerate(words[1:], 1):
@@ -194,12 +217,20 @@ def operands(words: Sequence[str]) -> list[str]:
         elif word == "--":
             return [*found, *words[position + 1 :]]
         elif word.startswith("--"):
-            skip = word in ("--target-directory", "--mode", "--owner", "--group", "--size")
+            skip = word in long_options
         elif word.startswith("-") and len(word) > 1:
             skip = word[-1] in letters and not set(word[1:-1]) & set(letters)
         else:
             found.append(word)
     return found
+
+
+def _with_new_rights(words: Sequence[str]) -> list[str]:
+    """The first operand is the mode or the owner, unless an option has it: `chmod -x f`."""
+    by_option = any(
+        word.startswith("--reference") or _REMOVED_RIGHTS.fullmatch(word) for word in words[1:]
+    )
+    return operands(words) if by_option else operands(words)[1:]
 
 
 def _outputs(words: Sequence[str]) -> Iterator[str]:
@@ -215,7 +246,7 @@ def _outputs(words: Sequence[str]) -> Iterator[str]:
 
 def _copied(name: str, words: Sequence[str], is_directory: IsDirectory) -> Iterator[str]:
     names = operands(words)
-    into = _target_directory(words) if name != "rsync" else None
+    into = target_directory(words) if name != "rsync" else None
     if name == "install" and any(word in ("-d", "--directory") for word in words):
         yield from names
         return
@@ -242,7 +273,8 @@ def _copied(name: str, words: Sequence[str], is_directory: IsDirectory) -> Itera
         yield into if last in ("", ".", "..") else f"{into.rstrip('/')}/{last}"
 
 
-def _target_directory(words: Sequence[str]) -> str | None:
+def target_directory(words: Sequence[str]) -> str | None:
+    """The value of `-t`, for `cp` and similar."""
     for position, word in enumerate(words[1:], 1):
         if word.startswith("--target-directory="):
             return word.partition("=")[2]
@@ -322,11 +354,3 @@ def _archive(words: Sequence[str]) -> Iterator[str]:
             yield word.partition("=")[2]
     if "--remove-files" in words:
         yield from operands(words)[1:]
-
-
-def _made_by_git(words: Sequence[str]) -> Iterator[str]:
-    """A directory that git creates for a clone, repository or worktree."""
-    names = [word for word in words[1:] if not word.startswith("-")]
-    for verb, number in (("clone", 2), ("init", 1), ("worktree", 2)):
-        if names[:1] == [verb] and (verb != "worktree" or names[1:2] in (["add"], ["remove"])):
-            yield from names[number : number + 1]

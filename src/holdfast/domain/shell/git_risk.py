@@ -7,9 +7,25 @@ from collections.abc import Callable, Iterator, Sequence
 from holdfast.domain.shell.expansion import flags
 from holdfast.domain.shell.risk import Finding, RiskGrade
 
-_WITH_VALUE = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path")
+_WITH_VALUE = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--exec-path")
 _WHOLE_TREE = frozenset("reset clean checkout switch stash read-tree checkout-index".split())
 _CHANGING = frozenset("merge pull cherry-pick revert am apply bisect rebase mv submodule".split())
+_VALUES = {
+    "clone": "-b --branch -c --config --depth --filter -j --jobs -o --origin --reference "
+    "--reference-if-able --separate-git-dir --shallow-exclude --shallow-since --template -u "
+    "--upload-pack",
+    "init": "-b --initial-branch --object-format --ref-format --separate-git-dir --template",
+    "worktree": "-b -B --reason",
+    "bundle": "--version",
+}
+"""For some verbs, the options that take the next word as value."""
+_OUTPUTS = {
+    "archive": ("-o", "--output"),
+    "diff": ("--output",),
+    "format-patch": ("-o", "--output", "--output-directory"),
+    "log": ("--output",),
+    "show": ("--output",),
+}
 
 
 def git_findings(arguments: Sequence[str]) -> Iterator[Finding]:
@@ -33,6 +49,33 @@ def changed_trees(arguments: Sequence[str]) -> Iterator[str]:
         yield from names
     elif verb in _CHANGING or verb in _WHOLE_TREE:
         yield "."
+
+
+def written_paths(arguments: Sequence[str]) -> Iterator[str]:
+    """The paths that a git command creates, moves, removes or writes its output to, relative to its
+    directory: clones, repositories, worktrees, bundles, archives, patches."""
+    verb, rest = _verb(arguments)
+    names = _operands(verb, rest)
+    if verb == "clone":
+        yield from names[1:2]
+    elif verb == "init":
+        yield from names[:1]
+    elif verb == "worktree" and names[:1] in (["add"], ["remove"]):
+        yield from names[1:2]
+    elif verb == "worktree" and names[:1] == ["move"]:
+        yield from names[1:3]
+    elif verb == "bundle" and names[:1] == ["create"]:
+        yield from names[1:2]
+    for position, word in enumerate(rest):
+        option, equals, value = word.partition("=")
+        if option in _OUTPUTS.get(verb, ()):
+            yield from [value] if equals else rest[position + 1 : position + 2]
+
+
+def _operands(verb: str, rest: Sequence[str]) -> list[str]:
+    with_value = _VALUES.get(verb, "").split()
+    values = {n + 1 for n, word in enumerate(rest) if word in with_value}
+    return [w for n, w in enumerate(rest) if n not in values and not w.startswith("-")]
 
 
 def emptied_trees(arguments: Sequence[str]) -> Iterator[str]:

@@ -5,12 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from holdfast.domain.shell.changed_paths import edited_files, edits_in_place, unpacks
+from holdfast.domain.shell.changed_paths import (
+    edited_files,
+    edits_in_place,
+    operands,
+    target_directory,
+    unpacks,
+)
 from holdfast.domain.shell.commands import ShellCommand, ShellScript
 from holdfast.domain.shell.expansion import flags, program
 from holdfast.domain.shell.inline_code import inline_code, is_code
 from holdfast.domain.shell.risk import Finding, RiskGrade
-from holdfast.domain.shell.wrappers import EACH, SHELLS, is_dynamic, unwrap
+from holdfast.domain.shell.wrappers import DIRECTORY_OPTIONS, EACH, SHELLS, is_dynamic, unwrap
 
 _MANY = 3
 _CLIENTS = frozenset(
@@ -180,10 +186,9 @@ def _find(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 
 def _truncate_findings(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
-    names = _names(arguments)
-    target = names[-1] if names else ""
-    reason = f"{name} destroys the content of {target or 'a file'}"
-    yield Finding(RiskGrade.RISKY, reason, target)
+    for target in operands((name, *arguments)) or [""]:
+        reason = f"{name} destroys the content of {target or 'a file'}"
+        yield Finding(RiskGrade.RISKY, reason, target)
 
 
 def _dd(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
@@ -222,7 +227,9 @@ def _tee(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 
 def _move_findings(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
-    names = _names(arguments)
+    words = (name, *arguments)
+    names, into = operands(words), target_directory(words)
+    names = names if into is None else [*names, into]
     if names and names[-1] == "/dev/null":
         yield risky(f"moves {names[0]} to /dev/null", names[0])
     elif len(names) > 1 and names[0] == "/dev/null":
@@ -244,7 +251,9 @@ def _unpack_findings(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 def _packages(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     lock, verbs = _LOCK_FILES[name]
-    names = _names(arguments)
+    elsewhere = DIRECTORY_OPTIONS.get(name, ())
+    values = {n + 1 for n, word in enumerate(arguments) if word in elsewhere}
+    names = _names([word for n, word in enumerate(arguments) if n not in values])
     verb = names[0] if names else ("install" if name in ("yarn", "bundle") else "")
     if verb in verbs.split() or (name == "go" and names[:2] == ["mod", "tidy"]):
         yield risky(f"rewrites {lock}")

@@ -43,7 +43,16 @@ DIRECTORY_OPTIONS = {
     "mvn": ("-f", "--file"),
 }
 """Programs that work in a directory, each with the options that choose another one."""
-_DIRECTORY_OPTIONS = tuple({option for options in DIRECTORY_OPTIONS.values() for option in options})
+_WORK_TREE = "GIT_WORK_TREE="
+_DIRECTORY_OPTIONS = (
+    _WORK_TREE,
+    *{option for options in DIRECTORY_OPTIONS.values() for option in options},
+)
+_OTHER_VALUES = {
+    "git": ("-c", "--git-dir", "--namespace", "--config-env", "--exec-path"),
+    "env": ("-c", "-u", "--unset"),
+}
+"""Other options before the verb that take the next word as value."""
 
 _WRAPPERS = frozenset(
     "sudo doas env nohup time nice ionice timeout command builtin exec stdbuf setsid busybox chrt "
@@ -195,6 +204,9 @@ def chosen_directory(words: Sequence[str]) -> str | None:
         return None  # nearly all commands
     behind = unwrap(words)[0]
     outer = words if program(words[0]) in DIRECTORY_OPTIONS and len(behind) < len(words) else ()
+    trees = [w.removeprefix(_WORK_TREE) for w in words if w.startswith(_WORK_TREE)]
+    if trees and behind and program(behind[0]) == "git":
+        chosen = trees[-1]
     for part in (outer, behind):
         for found in _directories(part[: _MOST_OPTIONS + 1]):
             further = chosen is not None and not found.startswith(("/", "~", "$"))
@@ -218,7 +230,7 @@ def _directories(words: Sequence[str]) -> Iterator[str]:
             yield word.partition("=")[2]
         elif word.startswith(options) and not word.startswith("--"):
             yield word[2:]
-        elif name in ("git", "env") and word == "-c":
+        elif word in _OTHER_VALUES.get(name, ()):
             position += 1
         elif name in ("git", "env") and not word.startswith("-"):
             return

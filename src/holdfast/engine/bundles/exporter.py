@@ -2,17 +2,19 @@
 
     write front to back, each object once and after the objects it names → digest
     → .NAME.part beside the file → fsync → rename → sync the directory
+    → if anything fails: the former file, if there was one, gets its name back
 
 Guarantees: the bundle holds everything that its checkpoints need and nothing else, verified by the
 same inventory that an import uses. The file is complete, durable and private, or does not exist.
-Content is read and written one object at a time. A killed writer leaves `.NAME.part`, which the
-next export to that name removes. Not guaranteed: secrecy. Anyone who has the file can read its
-content.
+Content is read and written one object at a time. A killed writer leaves `.NAME.part` or
+`.NAME.former`, which the next export to that name removes. Not guaranteed: secrecy. Anyone who has
+the file can read its content. A file system without hard links cannot give back a former file.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -228,11 +230,7 @@ def _written(
             fs.fsync(fd)
         finally:
             fs.close(fd)
-        if replace:
-            fs.rename(part, name, src_dir_fd=directory, dst_dir_fd=directory)
-        else:
-            fs.rename_new(part, name, src_dir_fd=directory, dst_dir_fd=directory)
-        fs.fsync(directory)
+        _place(fs, directory, part, name, replace=replace)
     except BaseException as error:
         with contextlib.suppress(OSError):
             fs.unlink(part, dir_fd=directory)
@@ -241,6 +239,43 @@ def _written(
         if isinstance(error, OSError):
             raise _trouble(path, error) from error
         raise
+
+
+def _place(fs: Filesystem, directory: int, part: bytes, name: bytes, *, replace: bool) -> None:
+    """Give the file its name, durably. If that fails, the name has what it had before."""
+    former = b"." + name + b".former"
+    with contextlib.suppress(FileNotFoundError):
+        fs.unlink(former, dir_fd=directory)  # left by a killed writer
+    was_there = _exists(fs, name, directory)
+    kept = False
+    if replace and was_there:
+        with contextlib.suppress(OSError):  # some file systems have no links
+            fs.link(name, former, src_dir_fd=directory, dst_dir_fd=directory)
+            kept = True
+    try:
+        placed = fs.rename if replace else fs.rename_new
+        placed(part, name, src_dir_fd=directory, dst_dir_fd=directory)
+        try:
+            fs.fsync(directory)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                if kept:
+                    fs.rename(former, name, src_dir_fd=directory, dst_dir_fd=directory)
+                elif not was_there:
+                    fs.unlink(name, dir_fd=directory)
+            raise
+    finally:
+        if kept:
+            with contextlib.suppress(OSError):
+                fs.unlink(former, dir_fd=directory)
+
+
+def _exists(fs: Filesystem, name: bytes, directory: int) -> bool:
+    try:
+        fs.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def already_there(path: Path) -> Refused:
@@ -252,6 +287,7 @@ def _trouble(path: Path, error: OSError) -> HoldfastError:
         return NoSpace(
             f"no space left for {path}", hint="free some disk space, or write it elsewhere"
         )
-    return Refused(
-        f"cannot write {path}: {error.strerror}", hint="check the permissions of its directory"
-    )
+    hint = "check the permissions of its directory"
+    if error.errno == errno.EIO:
+        hint = "check the disk, or write it elsewhere"
+    return Refused(f"cannot write {path}: {error.strerror}", hint=hint)

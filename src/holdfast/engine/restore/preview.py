@@ -16,7 +16,7 @@ from holdfast.domain.paths import to_text
 from holdfast.domain.restore.plan import RestorePlan
 from holdfast.domain.sessions import Session
 from holdfast.domain.trees.changes import TreeLoader, tree_changes, visible_changes
-from holdfast.domain.wording import one_line
+from holdfast.domain.wording import Remark, one_line
 from holdfast.engine.components.git_drift import git_drift
 from holdfast.engine.components.recorded import recorded_remarks
 from holdfast.engine.components.restore import (
@@ -31,6 +31,7 @@ from holdfast.engine.restore.plan import make_plan, unsaved_remarks
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.stored_objects import loader_for
+from holdfast.engine.undo.outside_files import EXTERNAL
 from holdfast.engine.vault import Vault
 from holdfast.ports.agent_tools import session_digest
 from holdfast.values.classes import replace
@@ -52,8 +53,8 @@ def preview(
     plan = replace(plan, warnings=(*plan.warnings, *file_warnings(vault, plan.affected_files)))
     plan = with_unrestored(vault, request, _with_others(vault, request, plan))
     steps = plan_components(vault, request.target, request.components)
-    plan = with_drift(vault, request, with_component_steps(plan, steps))
-    return with_working_agents(vault, scan, plan)
+    plan = with_edits_outside(request, with_component_steps(plan, steps))
+    return with_working_agents(vault, scan, with_drift(vault, request, plan))
 
 
 def _with_unsaved(
@@ -102,6 +103,18 @@ def with_unrestored(vault: Vault, request: RestoreRequest, plan: RestorePlan) ->
     if request.kind is OperationKind.RESTORE:  # not for an undo, which concerns the last step
         warnings = (*warnings, *recorded_remarks(vault, request.target))
     return replace(plan, warnings=(*plan.warnings, *warnings))
+
+
+def with_edits_outside(request: RestoreRequest, plan: RestorePlan) -> RestorePlan:
+    """The plan with a remark about each file outside the workspace that was edited in between."""
+    chosen = dict(request.components).get(EXTERNAL, "").partition(":")[2].split(",")
+    command = "redo" if request.kind is OperationKind.UNDO else "undo"
+    edits = [
+        Remark(f"{line}: this replaces a later edit, which is saved first; {command} restores it")
+        for key, line in request.edited_outside
+        if key in chosen
+    ]
+    return replace(plan, warnings=(*plan.warnings, *edits))
 
 
 def working_warnings(

@@ -46,8 +46,10 @@ class RestoreRequest:
     the target's own, once it is built. `components` are restored with the files, each in its mode.
     `note` is the reason; for an undo, what it undoes. `added` are paths that the target left out
     and that are restored anyway, from a later checkpoint; `tree` is then the tree to reach, too.
-    With `only_changes`, a restore without changes leaves no record. `rolls_back` is set when an
-    unfinished restore is rolled back: the trees that it may have written to the workspace.
+    `edited_outside` are files outside the workspace that an undo restores although they changed
+    again: the key of each, and the planned change. With `only_changes`, a restore without changes
+    leaves no record. `rolls_back` is set when an unfinished restore is rolled back: the trees that
+    it may have written to the workspace.
     """
 
     session_id: SessionId
@@ -64,6 +66,7 @@ class RestoreRequest:
     only_changes: bool = False
     rolls_back: tuple[Digest, ...] | None = None
     added: tuple[tuple[bytes, Entry], ...] = ()
+    edited_outside: tuple[tuple[str, str], ...] = ()
 
     @property
     def rules_of(self) -> RulesOf | None:

@@ -39,7 +39,7 @@ from holdfast.engine.restore.carry_out import carry_out, note_state
 from holdfast.engine.restore.conflicts import amended_tree
 from holdfast.engine.restore.database_files import no_transaction
 from holdfast.engine.restore.plan import make_plan
-from holdfast.engine.restore.preview import with_unrestored
+from holdfast.engine.restore.preview import with_edits_outside, with_unrestored
 from holdfast.engine.restore.records import (
     RestoreRequest,
     Seen,
@@ -190,7 +190,7 @@ def _with_components(
             f"cannot restore: {why}",
             hint="fix that and try again, restore only files, or skip it: --best-effort",
         )
-    return with_component_steps(plan, steps)
+    return with_edits_outside(request, with_component_steps(plan, steps))
 
 
 def _nothing_to_do(request: RestoreRequest, plan: RestorePlan, head: Checkpoint) -> bool:

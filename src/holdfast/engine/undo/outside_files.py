@@ -9,11 +9,16 @@ it is unknown who changed them. Undo then leaves them alone, and says so.
 
 Calls can overlap: one that was running at a checkpoint may have changed its files later. Other
 files outside the workspace are not part of the undo, and stay as they are.
+
+A file that the calls changed may have been edited again since, by the user or another program. Undo
+restores it anyway, because the safety checkpoint has the edit; but it names the file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import BELOW, SOME
@@ -26,16 +31,44 @@ from holdfast.engine.vault import Vault
 from holdfast.ports.agent_tools import LONGEST_CALL_NS, id_digest
 from holdfast.values.classes import NamedTuple
 
+if TYPE_CHECKING:
+    from holdfast.domain.restore.plan import ComponentStep
+
 EXTERNAL = "external"
+
+
+Planned = tuple[str, str]
+"""A file outside, as a key, and what a restore would do with it."""
 
 
 class OutsideStep(NamedTuple):
     """`mode` restores the changes of the calls, None if there are none. `blocked` lists files that
-    cannot be restored, `unknown` files that others may have changed."""
+    cannot be restored, `unknown` files that others may have changed, and `edited` those to be
+    restored that others changed after the calls."""
 
     mode: str | None = None
     blocked: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    edited: tuple[Planned, ...] = ()
+
+
+def edited_since(
+    vault: Vault, target: Checkpoint, mode: str, since: Checkpoint | None
+) -> tuple[Planned, ...]:
+    """The files that a restore of `target` in this mode would change, and that are no longer as
+    they were at `since`."""
+    if since is None:
+        return ()
+    now = plan_outside(vault, since, mode)
+    changed = {key for key, _ in now.choices}
+    return tuple(one for one in plan_outside(vault, target, mode).choices if one[0] in changed)
+
+
+def plan_outside(vault: Vault, target: Checkpoint, mode: str) -> ComponentStep:
+    from holdfast.engine.components.restore import plan_components
+
+    (step,) = plan_components(vault, target, ((EXTERNAL, mode),))
+    return step
 
 
 def keys_outside(checkpoints: Iterable[Checkpoint]) -> frozenset[str]:
@@ -134,11 +167,25 @@ def is_changed_now(vault: Vault, since: Checkpoint) -> bool:
 
 class _Changed(NamedTuple):
     """Keys of files that calls changed. `whole`: a call is in progress, so it may have changed
-    everything it named. `unknown`: nothing was saved since a call ended."""
+    everything it named. `unknown`: nothing was saved since a call ended. `until` is the sequence
+    number of the first checkpoint after them, None if there is none."""
 
     keys: frozenset[str]
     whole: bool
     unknown: bool
+    until: int | None
+
+
+class _Span(NamedTuple):
+    """When calls may have changed which files. `until` is None if they still may."""
+
+    begin: int
+    until: int | None
+    keys: frozenset[str]
+
+    def covers(self, key: str, begin: int, end: int | None) -> bool:
+        ended = self.until is not None and (end is None or end > self.until)
+        return key in self.keys and self.begin <= begin and not ended
 
 
 class OutsideChanges:
@@ -157,9 +204,8 @@ class OutsideChanges:
             return OutsideStep()
         begun = (*self._calls.begun_before(target), *since)
         naming = [one for one in begun if keys_outside((one,))]
-        from holdfast.engine.components.restore import plan_components
-
-        chosen: set[str] = set()
+        chosen: dict[str, str] = {}
+        spans: list[_Span] = []
         blocked: dict[str, None] = {}
         others: dict[str, str] = {}
         for before in naming:
@@ -167,28 +213,51 @@ class OutsideChanges:
             if not changed.keys and not changed.whole and not changed.unknown:
                 continue
             named = f"{BELOW}:{','.join(sorted(keys_outside((before,))))}"
-            (step,) = plan_components(self._vault, target, ((EXTERNAL, named),))
+            step = plan_outside(self._vault, target, named)
             for key, line in step.choices:
                 if changed.whole or key in changed.keys:
-                    chosen.add(key)
+                    chosen[key] = line
                 elif changed.unknown:
                     others[key] = line
             blocked |= dict.fromkeys(step.blocked)
+            keys = frozenset(key for key, _ in step.choices)
+            spans.append(_Span(before.sequence, changed.until, keys))
         unknown = [line for key, line in others.items() if key not in chosen]
-        mode = f"{SOME}:{','.join(sorted(chosen))}" if chosen else None
-        return OutsideStep(mode, tuple(blocked), tuple(unknown))
+        if not chosen:
+            return OutsideStep(None, tuple(blocked), tuple(unknown))
+        mode = f"{SOME}:{','.join(sorted(chosen))}"
+        edited = set(self._edited(mode, since, spans))
+        again = tuple(one for one in chosen.items() if one[0] in edited)
+        return OutsideStep(mode, tuple(blocked), tuple(unknown), again)
+
+    def _edited(
+        self, mode: str, since: Sequence[Checkpoint], spans: Sequence[_Span]
+    ) -> Iterator[str]:
+        """The keys of files that changed while no call that named them was in progress."""
+        known = [(one, state_of(self._vault.objects, one, EXTERNAL)) for one in since]
+        saved = [(one, state) for one, state in known if state and state.failure is None]
+        for (one, before), (later, after) in pairwise(saved):
+            for key in differing_parts(self._vault, EXTERNAL, before, after):
+                if not any(s.covers(key, one.sequence, later.sequence) for s in spans):
+                    yield key
+        last = saved[-1][0]
+        for key, _ in plan_outside(self._vault, last, mode).choices:
+            if not any(span.covers(key, last.sequence, None) for span in spans):
+                yield key
 
     def _changed_by_calls(self, before: Checkpoint, since: Sequence[Checkpoint]) -> _Changed:
         keys: set[str] = set()
         ends = self._calls.ends_of(before)
-        unknown = False
+        unknown, until = False, before.sequence
         for end_ns in ends:
             after = None if end_ns is None else self._first_after(before, end_ns, since)
             if after is not None:
                 keys.update(changed_parts(self._vault, EXTERNAL, before, after))
+                until = max(until, after.sequence)
             elif end_ns is not None:
                 unknown = True
-        return _Changed(frozenset(keys), None in ends, unknown)
+        whole = None in ends
+        return _Changed(frozenset(keys), whole, unknown, None if whole or unknown else until)
 
     def _first_after(
         self, before: Checkpoint, end_ns: int, since: Sequence[Checkpoint]

@@ -53,6 +53,7 @@ from holdfast.engine.undo.outside_files import (
     OutsideChanges,
     OutsideStep,
     changed_between,
+    edited_since,
     keys_outside,
 )
 from holdfast.engine.vault import Vault
@@ -242,6 +243,7 @@ def _undo_step(vault: Vault, outside: _Outside, step: Step, scan: Scan, *, turn:
         reverses=None if step.after is None else step.after.since.sequence,
         components=components,
         seen=seen,
+        edited_outside=found.edited,
     )
     if undone is not None:
         return UndoStep(request, undone=undone)
@@ -393,14 +395,15 @@ def _reversal(vault: Vault, operation: Operation, kind: OperationKind) -> Restor
             "the safety checkpoint of that restore has been deleted",
             hint="choose a checkpoint yourself: holdfast log --records",
         )
-    components = _touched(vault, operation, target)
-    request = RestoreRequest(operation.session_id, target, components=components)
-    return replace(request, kind=kind, reverses=operation.sequence)
-
-
-def _touched(vault: Vault, operation: Operation, safety: Checkpoint) -> tuple[tuple[str, str], ...]:
-    """Components that the operation changed, according to its record. Components that it left alone
-    are not undone, whatever happened to them since."""
-    record = operation.checkpoint
-    made = vault.catalog.checkpoint(operation.session_id, record)
-    return () if made is None else changed_components(vault, safety, made)
+    made = vault.catalog.checkpoint(operation.session_id, operation.checkpoint)
+    # Components that it left alone are not undone, whatever happened to them since.
+    components = () if made is None else changed_components(vault, target, made)
+    mode = dict(components).get(EXTERNAL)
+    return RestoreRequest(
+        operation.session_id,
+        target,
+        components=components,
+        kind=kind,
+        reverses=operation.sequence,
+        edited_outside=() if mode is None else edited_since(vault, target, mode, made),
+    )

@@ -11,7 +11,7 @@ of context lines, so after a split all chosen hunks are named by their parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -298,7 +298,7 @@ def choose_external(
         return request, False
     for line in step.blocked:
         invocation.terminal.warn(f"not restored: {line}")
-    chosen = _agreed(invocation, step)
+    chosen = _agreed(invocation, step, {key for key, _ in request.edited_outside})
     whole = len(chosen) == len(step.choices) and not step.blocked
     others = tuple(pair for pair in request.components if pair[0] != EXTERNAL)
     if whole:
@@ -308,8 +308,8 @@ def choose_external(
     return replace(request, components=others), bool(step.blocked)
 
 
-def _agreed(invocation: Invocation, step: ComponentStep) -> list[str]:
-    """The keys of the chosen files."""
+def _agreed(invocation: Invocation, step: ComponentStep, edited: Container[str]) -> list[str]:
+    """The keys of the chosen files. For those in `edited`, the question mentions the edit."""
     if invocation.options.yes:
         return [key for key, _ in step.choices]
     if step.choices and not can_ask(invocation):
@@ -318,4 +318,10 @@ def _agreed(invocation: Invocation, step: ComponentStep) -> list[str]:
             f"changing files outside the workspace needs confirmation: {lines}",
             hint=_HINT,
         )
-    return [key for key, line in step.choices if agrees(invocation, f"{visible(line)}?")]
+    return [
+        key
+        for key, line in step.choices
+        if agrees(
+            invocation, f"{visible(line)}{', replacing a later edit' if key in edited else ''}?"
+        )
+    ]

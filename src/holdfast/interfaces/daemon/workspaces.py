@@ -98,7 +98,6 @@ class Workspaces:
 
     def _current(self, place: _Place, key: str) -> WatchedWorkspace:
         kept = place.workspace
-        session = None if kept is None else kept.session
         if kept is not None:
             try:
                 if kept.is_current():
@@ -110,7 +109,8 @@ class Workspaces:
         place.workspace = watch_workspace(
             Path(key), self._watcher, self._environment, listener=self.wake_timer
         )
-        place.workspace.session = session
+        if kept is not None:
+            place.workspace.take_over(kept)
         return place.workspace
 
     def all(self) -> list[WatchedWorkspace]:

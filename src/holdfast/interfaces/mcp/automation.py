@@ -51,7 +51,7 @@ class AutomaticCheckpoints:
         self._local_time = local_time
         self._note_missed = note_missed
         self._watched: dict[Path, WatchedWorkspace] = {}
-        self._failed: set[Path] = set()
+        self._failed: dict[Path, WatchedWorkspace | None] = {}
         self._happened = threading.Event()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="automatic", daemon=True)
@@ -97,10 +97,10 @@ class AutomaticCheckpoints:
             if workspace is not None:
                 session = workspace.session or ""
                 workspace.consider(self._local_time())
-            self._failed.discard(path)
+            self._failed.pop(path, None)
         except Exception as error:  # tried again at the next event, or after `_RETRY_S`
+            self._failed[path] = self._watched.get(path) or self._failed.get(path)
             self._close(path)
-            self._failed.add(path)
             self._note_missed(path, session, error)
 
     def _current(self, path: Path, watcher: Watcher) -> WatchedWorkspace | None:
@@ -123,6 +123,9 @@ class AutomaticCheckpoints:
             listener=self._happened.set,
             purpose="holdfast mcp",
         )
+        former = self._failed.get(path)
+        if former is not None:
+            opened.take_over(former)
         if opened.has_checkpoint(session) and path not in self._failed:
             opened.attach(session)
         else:

@@ -8,6 +8,9 @@ sender gets an error. Waiting for the next line blocks nothing, so SIGTERM ends 
 
 So a client that does not read costs a bounded number of answers in memory. Its open requests are
 answered when it reads again. One event loop uses it.
+
+At the end of input, open requests are finished and answered, within ten minutes. The client can no
+longer answer questions, so they count as closed without an answer. Only then does the server end.
 """
 
 from __future__ import annotations
@@ -22,10 +25,22 @@ from typing import Any
 import anyio
 from mcp.server.mcpserver import MCPServer
 from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+)
 
 MOST_WAITING = 256
 LONGEST_LINE = 4 * 1024 * 1024
 _PIECE_BYTES = 64 * 1024
+_LONGEST_END_S = 600
+_NEVER_ANSWERED = ("subscriptions/listen",)
+"""Requests that stay open until the client is gone."""
 _TOO_LONG = b'{"jsonrpc": "2.0", "error": "the line is longer than a request may be"}\n'
 
 
@@ -72,12 +87,83 @@ class AnswerQueue:
             self._freed = None
 
 
+class OpenRequests:
+    """The client's requests and the server's questions that have no answer yet."""
+
+    def __init__(self) -> None:
+        self._requests: set[str] = set()
+        self._questions: dict[str, RequestId] = {}
+        self._changed = anyio.Event()
+        self._deadline: float | None = None
+
+    def received(self, message: JSONRPCMessage) -> None:
+        if isinstance(message, JSONRPCRequest):
+            if message.method not in _NEVER_ANSWERED:
+                self._requests.add(str(message.id))
+        elif isinstance(message, JSONRPCNotification):
+            if message.method == "notifications/cancelled":
+                self._requests.discard(str((message.params or {}).get("requestId")))
+        else:
+            self._questions.pop(str(message.id), None)
+
+    def sent(self, message: JSONRPCMessage) -> None:
+        if isinstance(message, JSONRPCRequest):
+            self._questions[str(message.id)] = message.id
+        elif isinstance(message, JSONRPCResponse | JSONRPCError):
+            self._requests.discard(str(message.id))
+        self._changed.set()
+
+    async def next_closed_question(self) -> JSONRPCMessage | None:
+        """At the end of input: the answer to a question that the client can no longer answer. None
+        when all requests are answered, or too much time has passed."""
+        if self._deadline is None:
+            self._deadline = anyio.current_time() + _LONGEST_END_S
+        with anyio.CancelScope(deadline=self._deadline):
+            while self._requests:
+                if self._questions:
+                    _, asked = self._questions.popitem()
+                    return JSONRPCResponse(jsonrpc="2.0", id=asked, result={"action": "cancel"})
+                self._changed = anyio.Event()
+                await self._changed.wait()
+        return None
+
+
+class RequestStream:
+    """A stream of incoming messages. It ends when the input has ended and every request is
+    answered."""
+
+    def __init__(self, inner: Any, requests: OpenRequests) -> None:
+        self._inner = inner
+        self._requests = requests
+
+    def __aiter__(self) -> RequestStream:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            item = await self._inner.__anext__()
+        except StopAsyncIteration:
+            closed = await self._requests.next_closed_question()
+            if closed is None:
+                raise
+            return SessionMessage(closed)
+        if isinstance(item, SessionMessage):  # not an error about an invalid line
+            self._requests.received(item.message)
+        return item
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
 class CountedStream:
     """A stream whose waiting messages are counted by a queue."""
 
-    def __init__(self, inner: Any, queue: AnswerQueue) -> None:
+    def __init__(
+        self, inner: Any, queue: AnswerQueue, requests: OpenRequests | None = None
+    ) -> None:
         self._inner = inner
         self._queue = queue
+        self._requests = requests
 
     async def send(self, item: Any) -> None:
         self._queue.entered()
@@ -85,6 +171,8 @@ class CountedStream:
             await self._inner.send(item)
         finally:
             self._queue.left()
+            if self._requests is not None:
+                self._requests.sent(item.message)
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -135,7 +223,7 @@ class IncomingLines:
 
 
 def serve_stdio(server: MCPServer[Any], queue: AnswerQueue) -> None:
-    """Serve until the client closes its end."""
+    """Serve until the client closes its end, and its requests are answered."""
     anyio.run(_serve, server, queue)
 
 
@@ -145,9 +233,12 @@ async def _serve(server: MCPServer[Any], queue: AnswerQueue) -> None:
     lines: Any = IncomingLines(incoming, queue)
     answers = os.fdopen(outgoing, "w", encoding="utf-8", closefd=False)
     low_level = server._lowlevel_server  # its own method takes no streams
+    requests = OpenRequests()
     async with stdio_server(lines, anyio.wrap_file(answers)) as (read, write):
-        counted: Any = CountedStream(write, queue)
-        await low_level.run(read, counted, low_level.create_initialization_options())
+        incoming_messages: Any = RequestStream(read, requests)
+        counted: Any = CountedStream(write, queue, requests)
+        options = low_level.create_initialization_options()
+        await low_level.run(incoming_messages, counted, options)
 
 
 def _ignore_signals(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -21,9 +21,10 @@ from holdfast.api.views.sessions import (
     round_view,
     session_view,
 )
-from holdfast.api.views.timeline import TimelineView
+from holdfast.api.views.timeline import TimelineView, timeline_view
 from holdfast.api.views.workspaces import WorkspacesView, workspaces_view
 from holdfast.domain.errors import NotFound, NothingSaved
+from holdfast.domain.timeline.timeline import Timeline
 from holdfast.interfaces.web.parameters import Cursor, Limit, SessionParameter
 from holdfast.interfaces.web.routing import (
     Answer,
@@ -110,8 +111,11 @@ def workspace_timeline(
     cursor: Cursor = None,
     messages: Annotated[bool, Query(description="Include messages.")] = True,
 ) -> Answer:
-    with served(request) as workspace:
-        page = timeline_page(workspace, None, limit=limit, cursor=cursor, messages=messages)
+    try:
+        with served(request) as workspace:
+            page = timeline_page(workspace, None, limit=limit, cursor=cursor, messages=messages)
+    except NothingSaved:
+        page = timeline_view(Timeline(()))
     return Answer(page, headers=link_next(request, page["next"]))
 
 

@@ -35,7 +35,9 @@ from holdfast.api.views.settings import SettingView, setting_view, settings_view
 from holdfast.api.views.upkeep import CleanupView, cleanup_view
 from holdfast.api.views.workspaces import WorkspaceOverviewView, workspace_overview_view
 from holdfast.api.workspace import NoProgress, Workspace
+from holdfast.domain.errors import NothingSaved
 from holdfast.domain.repair_plan import Gravity
+from holdfast.domain.search.hits import SearchResult
 from holdfast.domain.settings.schema import KEYS, unknown_setting
 from holdfast.interfaces.daemon.client import ask_about_watch
 from holdfast.interfaces.web.access import LINK_S, LOCAL
@@ -52,6 +54,9 @@ from holdfast.interfaces.web.routing import (
     server_of,
 )
 from holdfast.interfaces.web.telemetry import DAEMON_S
+
+_WRITE_TEST_S = 60
+"""Pages ask for the status again and again."""
 
 _SessionFilter = Annotated[str | None, Query(max_length=128, description="Only this session.")]
 
@@ -70,11 +75,16 @@ def search(
     session: _SessionFilter = None,
     limit: Limit = 20,
 ) -> SearchView:
-    with served(request) as workspace:
-        wanted = None if session is None else known_session(workspace, session)
-        with server_of(request).telemetry.search():
-            found = workspace.history.search(q, session_id=wanted, limit=limit)
-        return search_view(q, found, elapsed_ms(request))
+    try:
+        with served(request) as workspace:
+            wanted = None if session is None else known_session(workspace, session)
+            with server_of(request).telemetry.search():
+                found = workspace.history.search(q, session_id=wanted, limit=limit)
+    except NothingSaved:
+        if session is not None:
+            raise
+        found = SearchResult(())
+    return search_view(q, found, elapsed_ms(request))
 
 
 def why(
@@ -185,7 +195,8 @@ def state(
     with served(request) as workspace:
         scope = None if session is None else known_session(workspace, session)
         wanted = workspace.sessions.current() if scope is None else scope
-        found = workspace.health.status(wanted, workspace.health.scan(scope))
+        scanned = workspace.health.scan(scope)
+        found = workspace.health.status(wanted, scanned, tested_within_s=_WRITE_TEST_S)
     watch = ask_about_watch(str(found.workspace), DAEMON_S)
     return workspace_state_view(found, watch=watch, most=limit)
 
