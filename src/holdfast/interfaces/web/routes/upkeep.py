@@ -12,11 +12,13 @@ from holdfast.api.health import examine_surroundings
 from holdfast.api.replay_pages import replay_page, replay_step
 from holdfast.api.views.health import (
     CheckView,
+    DurationsView,
     GrowthView,
     StatisticsView,
     SymptomsView,
     WorkspaceStateView,
     check_view,
+    durations_view,
     growth_view,
     statistics_view,
     symptoms_view,
@@ -36,8 +38,8 @@ from holdfast.api.views.upkeep import CleanupView, cleanup_view
 from holdfast.api.views.workspaces import WorkspaceOverviewView, workspace_overview_view
 from holdfast.api.workspace import NoProgress, Workspace
 from holdfast.domain.repair_plan import Gravity
-from holdfast.domain.settings.schema import KEYS, unknown_setting
-from holdfast.interfaces.daemon.client import ask_about_watch
+from holdfast.domain.settings.schema import KEYS, Settings, unknown_setting
+from holdfast.interfaces.daemon.client import ask_about_saves, ask_about_watch
 from holdfast.interfaces.web.access import LINK_S, LOCAL
 from holdfast.interfaces.web.operations import LATER, OperationView, run_long
 from holdfast.interfaces.web.parameters import DECODED, Limit, RequiredPath, SessionParameter
@@ -53,6 +55,7 @@ from holdfast.interfaces.web.routing import (
 )
 from holdfast.interfaces.web.telemetry import DAEMON_S
 
+_MOST_RESTORES = 200
 _SessionFilter = Annotated[str | None, Query(max_length=128, description="Only this session.")]
 
 
@@ -210,6 +213,13 @@ def growth(request: Request) -> list[GrowthView]:
         return growth_view(workspace.upkeep.content_growth())
 
 
+def durations(request: Request) -> DurationsView:
+    with served(request) as workspace:
+        place, upkeep = workspace.path, workspace.upkeep
+        own, restores = upkeep.save_times_ns(), upkeep.restore_times_ns(_MOST_RESTORES)
+    return durations_view([*ask_about_saves(str(place), DAEMON_S), *own], restores)
+
+
 def check(request: Request) -> Answer:
     def work(workspace: Workspace) -> Answer:
         return Answer(check_view(list(workspace.health.check(data=False, progress=NoProgress()))))
@@ -302,6 +312,14 @@ ROUTES = (
         growth,
         list[GrowthView],
         "Show how the store has grown",
+        tag="upkeep",
+    ),
+    Route(
+        "GET",
+        "/api/durations",
+        durations,
+        DurationsView,
+        "Show how long saves and restores took",
         tag="upkeep",
     ),
     Route(
