@@ -164,6 +164,19 @@ def test_a_tools_result_in_the_transcript_is_not_shown_as_the_message(
             assert message == {"role": "user", "content": "Clean up the old modules"}
 
 
+def test_a_form_knows_what_a_setting_accepts_and_where_it_can_be_set(
+    client: Client, session: SessionCheckpointer
+) -> None:
+    listed = {one["key"]: one for one in client.get("/api/settings")}
+    assert listed["watch"]["choices"] == ["on", "off", "paranoid"]
+    assert listed["worktree_files"]["choices"] == ["manual", "always", "never"]
+    assert "choices" not in listed["budget"]
+    fixed = {key for key, one in listed.items() if one["user_only"]}
+    assert fixed == {"total_budget", "daemon_idle", "key_file"}
+    changed = client("PUT", "/api/settings/watch", {"value": "paranoid"}).json
+    assert changed["choices"] == listed["watch"]["choices"]
+
+
 def test_durations_are_those_of_this_server_and_restores_those_of_any_process(
     client: Client, session: SessionCheckpointer, workspace: Path
 ) -> None:

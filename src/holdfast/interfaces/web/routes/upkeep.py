@@ -33,7 +33,13 @@ from holdfast.api.views.history import (
     search_view,
 )
 from holdfast.api.views.pages import ReplayPageView
-from holdfast.api.views.settings import SettingView, setting_view, settings_view, with_rules
+from holdfast.api.views.settings import (
+    SettingView,
+    for_a_form,
+    setting_view,
+    settings_view,
+    with_rules,
+)
 from holdfast.api.views.upkeep import CleanupView, cleanup_view
 from holdfast.api.views.workspaces import WorkspaceOverviewView, workspace_overview_view
 from holdfast.api.workspace import NoProgress, Workspace
@@ -123,8 +129,12 @@ def _settings(workspace: Workspace) -> list[SettingView]:
     settings, origins = workspace.settings.effective, workspace.settings.origins
     values = {key: getattr(settings, key) for key in KEYS}
     listed = settings_view(values, {key: origins.get(key, "default") for key in KEYS})
-    own = settings.retention
-    return [with_rules(one, own) if one["key"] == "retention" else one for one in listed]
+    return [_completed(one, settings) for one in listed]
+
+
+def _completed(view: SettingView, settings: Settings) -> SettingView:
+    view = for_a_form(view)
+    return with_rules(view, settings.retention) if view["key"] == "retention" else view
 
 
 def change_setting(
@@ -140,8 +150,7 @@ def change_setting(
     with served(request) as workspace:  # reopened with the new value
         origin = workspace.settings.origins.get(name, "default")
         settings = workspace.settings.effective
-        view = setting_view(name, getattr(settings, name), origin)
-        return with_rules(view, settings.retention) if name == "retention" else view
+        return _completed(setting_view(name, getattr(settings, name), origin), settings)
 
 
 def preview_cleanup(request: Request) -> CleanupView:
