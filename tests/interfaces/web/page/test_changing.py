@@ -363,3 +363,33 @@ def test_home_shows_this_project_first_and_calls_no_session_of_yours_working(
     line = card.locator(".session-line", has_text=SESSION)
     expect(line).to_contain_text("You · open")
     expect(line.locator(".live.idle")).to_have_count(1)
+
+
+def test_a_search_from_home_covers_every_project(opened: Tab, tmp_path: Path) -> None:
+    fill(tmp_path / "another" / "notes.txt", b"one\n")
+    with SessionCheckpointer(tmp_path / "another", "elsewhere") as session:
+        session.checkpoint("Everything works there too")
+    page = opened.open("/")
+    page.get_by_role("searchbox").fill("everything works")
+    page.keyboard.press("Enter")
+    hits = page.locator("a.hit")
+    expect(hits).to_have_count(2)
+    expect(hits.filter(has_text="another · elsewhere")).to_have_count(1)
+    where = page.get_by_role("combobox").filter(has_text="Every project")
+    where.select_option("This project")
+    expect(hits).to_have_count(1)
+    where.select_option("Every project")
+    hits.filter(has_text="another").click()
+    expect(page).to_have_url(re.compile("/w/[^/]+/s/elsewhere/"))
+    expect(page.locator("a.row[aria-current]")).to_contain_text("Everything works there too")
+
+
+def test_what_another_session_saved_is_not_called_unsaved(opened: Tab, project: Path) -> None:
+    page = opened.open_session(session=SESSION)
+    newest = page.locator("a.row", has_text="Changed the notes")
+    expect(newest).to_contain_text("you are here")
+    with SessionCheckpointer(project, "another") as session:
+        session.checkpoint("Saved by another agent")
+    expect(newest).not_to_contain_text("you are here")
+    expect(page.locator(".filter-bar")).to_contain_text("2 files changed")
+    expect(page.locator(".filter-bar")).not_to_contain_text("not saved")
