@@ -174,6 +174,18 @@ def test_one_change_is_copied_as_a_patch(tab: Tab) -> None:
     assert any(line.startswith(("+", "-")) for line in lines)
 
 
+def test_an_id_is_shown_short_and_copied_whole(tab: Tab) -> None:
+    tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = tab.open_session()
+    chosen = page.locator("a.row[aria-current]")
+    expect(chosen).to_contain_text("Awaited refresh")
+    page.get_by_role("button", name="Copy the whole id").click()
+    expect(page.get_by_role("status").filter(has_text="Copied")).to_be_visible()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == chosen.get_attribute("data-moment")
+    expect(page.locator(".facts .id code")).to_have_text(copied[:8])
+
+
 def test_search_leads_straight_to_the_moment(tab: Tab) -> None:
     page = tab.open("/search")
     page.get_by_role("searchbox").fill("coroutine")

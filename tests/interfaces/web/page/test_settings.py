@@ -70,19 +70,17 @@ def test_every_setting_has_a_field_and_its_origin(page: Page) -> None:
 
 
 def test_half_typed_text_stays_while_settings_change_elsewhere(page: Page, project: Path) -> None:
-    ignore = field(page, "ignore")
-    ignore.press_sequentially("*.lo")
     most = page.get_by_label("risky command: at most")
     most.press_sequentially("4")
-    page.evaluate("document.activeElement.blur = () => {}")
     change(project, "auto_files", 9)
     expect(field(page, "auto_files")).to_have_value("9")
     expect(setting(page, "auto_files").locator(".origin")).to_contain_text("set here")
     expect(most).to_have_value("4")
-    most.press_sequentially("0")
+    ignore = field(page, "ignore")
+    ignore.press_sequentially("*.lo")
     change(project, "auto_files", 7)
     expect(field(page, "auto_files")).to_have_value("7")
-    expect(most).to_have_value("40")
+    expect(ignore).to_have_value("*.lo")
 
 
 def test_a_commit_message_template_keeps_its_line_breaks(page: Page, project: Path) -> None:
