@@ -12,6 +12,7 @@ promises, or about places, and what is below /dev is the system's to hooks and t
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import random
 import shutil
@@ -88,6 +89,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "on_disk: what this test is about is different for files in memory"
     )
+
+
+def pytest_collection_finish() -> None:
+    """Ten thousand tests stay until the end: garbage is not searched for among them every time."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_report_header() -> list[str]:

@@ -69,6 +69,17 @@ class Upkeep:
 
         return content_growth(self._engine.vault)
 
+    def save_times_ns(self) -> list[int]:
+        """How long the last saves through this opened workspace took."""
+        return list(self._engine.save_times_ns)
+
+    def restore_times_ns(self, most: int) -> list[int]:
+        """How long the last restores took, by any process: from the safety checkpoint to the
+        verified result. As far as the log knows it."""
+        from holdfast.engine.statistics import restore_times_ns
+
+        return restore_times_ns(self._engine.vault, most)
+
     def usage(self) -> Usage:
         """How the workspace's checkpoints are used. Counted locally, never sent anywhere."""
         from holdfast.engine.statistics import workspace_usage

@@ -3,6 +3,7 @@ that only some of them need are imported on first use, so that a save starts qui
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     )
 
 _CLEANUP_EVERY_NS = 24 * 3600 * 1_000_000_000
+_MOST_TIMES = 500
 
 
 class Engine:
@@ -67,6 +69,8 @@ class Engine:
         """Whether saves run the daily cleanup when it is due. A daemon runs it on its own."""
         self.recovery: RecoveredRestore | None = None
         """The last interrupted restore that this engine finished or rolled back."""
+        self.save_times_ns: deque[int] = deque(maxlen=_MOST_TIMES)
+        """How long the last saves took, newest last; only in memory."""
         self._waits_for_tools = True
         self._unsettled: tuple[Skipped, ...] | None = None
         """Edits and tools that were still running when a caller stopped waiting for them."""
@@ -161,6 +165,7 @@ class Engine:
         unsettled = self._unsettled
         if unsettled is None:
             unsettled = wait_for_others(self.vault, inside, tools=self._waits_for_tools)
+        begun_ns = self.vault.clock.monotonic_ns()
         with self.recovered() as trouble:
             outcome = save(
                 self.vault,
@@ -175,6 +180,7 @@ class Engine:
             )
             if trouble is not None:
                 outcome = self._with_recovery_warning(trouble, outcome)
+        self.save_times_ns.append(self.vault.clock.monotonic_ns() - begun_ns)
         if self.cleans_up:
             self._clean_up_if_due()
         return self._with_mirror_warnings(outcome)

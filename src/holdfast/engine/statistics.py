@@ -21,6 +21,7 @@ from holdfast.values.classes import dataclass
 
 _PAGE = 500
 _MOST_POINTS = 120
+_LONGEST_RESTORE_NS = 3600 * 10**9
 _MOST_SAVED_NS = 3600 * 10**9
 """Per restore: people rarely redo more than an hour of work from memory."""
 
@@ -117,6 +118,18 @@ def _new_objects(vault: Vault, tree: Digest, known: set[Digest]) -> Iterator[Dig
         if file.digest not in known:
             known.add(file.digest)
             yield file.digest
+
+
+def restore_times_ns(vault: Vault, most: int) -> list[int]:
+    """How long the last restores of any process took, newest first: from their safety checkpoint
+    to the verified result. Without those whose safety checkpoint has expired, and those that were
+    interrupted and finished later."""
+    found = []
+    for operation in vault.catalog.operations_before(None, most, kinds=RESTORING_KINDS):
+        safety = vault.catalog.checkpoint(None, operation.safety)
+        if safety is not None and 0 <= operation.at_ns - safety.created_at_ns < _LONGEST_RESTORE_NS:
+            found.append(operation.at_ns - safety.created_at_ns)
+    return found
 
 
 def workspace_usage(vault: Vault) -> Usage:

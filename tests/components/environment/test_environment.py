@@ -12,6 +12,7 @@ from holdfast import SessionCheckpointer
 from holdfast.components.environment.component import EnvironmentComponent
 from holdfast.components.environment.tool_versions import tool_versions
 from holdfast.domain.checkpoints import Kind
+from holdfast.domain.component_states import ComponentState
 from holdfast.domain.errors import UsageError
 from holdfast.domain.ids import session_id
 from holdfast.domain.intent import make_intent
@@ -224,3 +225,17 @@ def test_versions_are_read_from_files_and_no_program_is_started(tmp_path: Path) 
 def test_a_search_path_of_nonsense_costs_no_checkpoint(place: Path) -> None:
     for path in ("", ".", "bin", "\0", "/nowhere", str(place / "code.txt")):
         assert "python in .venv" in tool_versions({"PATH": path}, place)
+
+
+def test_an_unknown_version_is_said_to_be_one() -> None:
+    component = EnvironmentComponent({})
+
+    def state(git: str) -> ComponentState:
+        return ComponentState("environment", {"tools": {"git": git}, "variables": []})
+
+    old, new = state("dated 2025-10-07"), state("dated 2026-05-20")
+    unknown = "git (version unknown, program file from 2025-10-07)"
+    assert component.describe(old) == [f"{unknown}; 0 variable names"]
+    [line] = component.restore_notes(old, new)
+    assert line == f"{unknown} → (version unknown, program file from 2026-05-20)"
+    assert component.restore_notes(old, state("dated 2025-10-07")) == []

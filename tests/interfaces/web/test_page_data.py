@@ -14,6 +14,9 @@ import pytest
 from holdfast import SessionCheckpointer
 from tests.interfaces.web.client import Client, running
 from tests.interfaces.web.page.sample_session import SESSION, SampleSession
+from tests.support.agent_project import patience as patience
+from tests.support.agent_project import runtime as runtime
+from tests.support.daemons import daemon_here, save_by_daemon
 from tests.support.hostile_trees import fill
 
 pytestmark = [pytest.mark.requirement("WB-1", "WB-3"), pytest.mark.in_memory]
@@ -159,3 +162,44 @@ def test_a_tools_result_in_the_transcript_is_not_shown_as_the_message(
             made = session.checkpoint(f"after {number} messages")
             message = shop.get(f"{CHECKPOINTS}/{made}")["message"]
             assert message == {"role": "user", "content": "Clean up the old modules"}
+
+
+def test_a_form_knows_what_a_setting_accepts_and_where_it_can_be_set(
+    client: Client, session: SessionCheckpointer
+) -> None:
+    listed = {one["key"]: one for one in client.get("/api/settings")}
+    assert listed["watch"]["choices"] == ["on", "off", "paranoid"]
+    assert listed["worktree_files"]["choices"] == ["manual", "always", "never"]
+    assert "choices" not in listed["budget"]
+    fixed = {key for key, one in listed.items() if one["user_only"]}
+    assert fixed == {"total_budget", "daemon_idle", "key_file"}
+    changed = client("PUT", "/api/settings/watch", {"value": "paranoid"}).json
+    assert changed["choices"] == listed["watch"]["choices"]
+
+
+def test_durations_are_those_of_this_server_and_restores_those_of_any_process(
+    client: Client, session: SessionCheckpointer, workspace: Path
+) -> None:
+    place = "/api/durations"
+    assert client.get(place) == {"saves": [], "restores": []}
+    session.restore("start")
+    session.undo()
+    found = client.get(place)
+    assert len(found["restores"]) == 2
+    assert all(0 < one < 3_600_000 for one in found["restores"])
+    assert found["saves"] == []  # the library keeps no times for others
+    client.post("/api/sessions/work/checkpoints", {"reasoning": "by this server"}, 201)
+    [save] = client.get(place)["saves"]
+    assert save > 0
+    session.delete_session()
+    assert client.get(place)["restores"] == []
+
+
+@pytest.mark.usefixtures("patience")
+def test_durations_include_the_saves_of_the_daemon(runtime: Path, workspace: Path) -> None:
+    with daemon_here(), running(workspace) as client:
+        save_by_daemon(workspace)
+        save_by_daemon(workspace, "another message")
+        saves = client.get("/api/durations")["saves"]
+        assert len(saves) >= 2
+        assert min(saves) > 0

@@ -313,6 +313,23 @@ def growth_view(points: "Sequence[tuple[int, int]]") -> list[GrowthView]:
     return [{"at": iso_from_ns(at_ns), "bytes": total} for at_ns, total in points]
 
 
+class DurationsView(TypedDict):
+    """How long recent saves and restores took, in milliseconds. `saves` are those of the daemon and
+    of this server since they started; other processes keep no times. `restores` are those of any
+    process, from the safety checkpoint to the verified result."""
+
+    saves: list[float]
+    restores: list[float]
+
+
+def durations_view(saves_ns: "Iterable[int]", restores_ns: "Iterable[int]") -> DurationsView:
+    return {"saves": _milliseconds(saves_ns), "restores": _milliseconds(restores_ns)}
+
+
+def _milliseconds(times_ns: "Iterable[int]") -> list[float]:
+    return [round(one / 1e6, 3) for one in times_ns]
+
+
 def statistics_view(
     session_id: str,
     counted: Mapping[str, int],

@@ -8,7 +8,8 @@ from holdfast.domain.retention import Rules, rules_with
 
 class SettingView(TypedDict):
     """One setting, as written in settings files, and the origin of its value. `effective` has the
-    retention rules that apply, including built-in ones."""
+    retention rules that apply, including built-in ones. `choices` are the accepted words, if only
+    some are. A `user_only` setting cannot be changed for one workspace."""
 
     key: str
     value: Any
@@ -16,6 +17,8 @@ class SettingView(TypedDict):
     help: NotRequired[str]
     warnings: NotRequired[list[str]]
     effective: NotRequired[dict[str, Any]]
+    choices: NotRequired[list[str]]
+    user_only: NotRequired[bool]
 
 
 class TrustedSettingsView(TypedDict):
@@ -43,6 +46,17 @@ def with_rules(view: SettingView, own: Rules) -> SettingView:
     """The setting `retention` with the rules that apply."""
     rules = rules_with(own)
     return {**view, "effective": {str(kind): rules[kind].to_plain() for kind in sorted(rules)}}
+
+
+def for_a_form(view: SettingView) -> SettingView:
+    """The setting with what a form needs to know about it."""
+    from holdfast.domain.settings.schema import CHOICES, USER_ONLY
+
+    key = view["key"]
+    found: SettingView = {**view, "user_only": key in USER_ONLY}
+    if key in CHOICES:
+        found["choices"] = list(CHOICES[key])
+    return found
 
 
 def settings_view(values: Mapping[str, Any], origins: Mapping[str, str]) -> list[SettingView]:

@@ -173,6 +173,11 @@ class WatchedWorkspace:
     def is_cleanup_due(self) -> bool:
         return self.opened.engine.is_cleanup_due()
 
+    @property
+    def save_times_ns(self) -> list[int]:
+        """How long the last saves here took."""
+        return list(self.opened.engine.save_times_ns)
+
     def status(self) -> WatchStatus:
         return self.watch.status()
 

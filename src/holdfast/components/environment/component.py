@@ -56,7 +56,7 @@ class EnvironmentComponent:
 
     def describe(self, state: ComponentState) -> Sequence[str]:
         tools, variables = _parts(state)
-        listed = ", ".join(f"{name} {version}" for name, version in tools.items())
+        listed = ", ".join(f"{name} {_shown(version)}" for name, version in tools.items())
         return [f"{listed or 'no known tools'}; {count_words(len(variables), 'variable name')}"]
 
     def restore_notes(self, then: ComponentState, now: ComponentState) -> Sequence[str]:
@@ -66,7 +66,7 @@ class EnvironmentComponent:
             (name, old_tools.get(name, "not found"), new_tools.get(name, "not found"))
             for name in sorted({*old_tools, *new_tools})
         ]
-        return [f"{name} {old} → {new}" for name, old, new in changed if old != new]
+        return [f"{name} {_shown(old)} → {_shown(new)}" for name, old, new in changed if old != new]
 
     def differences(self, before: ComponentState, after: ComponentState) -> Sequence[str]:
         old_variables, new_variables = _parts(before)[1], _parts(after)[1]
@@ -97,6 +97,14 @@ class EnvironmentComponent:
 
     def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:
         pass  # everything is in the facts
+
+
+def _shown(version: str) -> str:
+    """A recorded version in words. Without one, the date of the program file was recorded."""
+    from holdfast.components.environment.tool_versions import DATED
+
+    date = version.removeprefix(DATED)
+    return version if date == version else f"(version unknown, program file from {date})"
 
 
 def _parts(state: ComponentState) -> tuple[dict[str, str], list[str]]:

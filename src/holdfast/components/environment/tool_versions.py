@@ -23,6 +23,8 @@ from pathlib import Path
 from holdfast.domain.wording import printable
 from holdfast.values.classes import NamedTuple
 
+DATED = "dated "
+"""Before the date of a program file whose version is unknown."""
 _MOST_BYTES = 100_000
 _LONGEST_VERSION = 60
 _ALONE = r"\A\s*v?([\w.+-]+)\s*\Z"
@@ -103,7 +105,7 @@ def _version(tool: _Tool, program: str, workspace: str) -> str:
         _beside(tool, os.path.dirname(real))
         or _in_path(tool.name, real)
         or _chosen(tool, real, workspace)
-        or f"dated {_date(os.stat(real).st_mtime)}"
+        or f"{DATED}{_date(os.stat(real).st_mtime)}"
     )
 
 

@@ -95,25 +95,20 @@ def _time_of_day(value: Any) -> str:
 
 
 class _Choice:
-    """Accepts one of these words."""
+    """Accepts one of these words. `former` maps words of older stores to them."""
 
-    def __init__(self, *allowed: str) -> None:
-        self._allowed = allowed
+    def __init__(self, *allowed: str, former: Mapping[str, str] | None = None) -> None:
+        self.allowed, self._former = allowed, former or {}
         self.example = " or ".join(f'"{word}"' for word in allowed)
 
     def __call__(self, value: Any) -> str:
-        if value not in self._allowed:
-            raise ValueError(f"expects one of {', '.join(self._allowed)}")
-        return str(value)
+        word = self._former.get(str(value), value)
+        if word not in self.allowed:
+            raise ValueError(f"expects one of {', '.join(self.allowed)}")
+        return str(word)
 
 
 _ON_OFF = _Choice("on", "off")
-
-
-def _worktree_files(value: Any) -> str:
-    """Older stores have on and off."""
-    former = {"on": "always", "off": "never"}
-    return _Choice("manual", "always", "never")(former.get(str(value), value))
 
 
 def _component_names(value: Any) -> tuple[str, ...]:
@@ -418,7 +413,7 @@ class Settings:
     )
     worktree_files: str = _setting(
         "manual",
-        _worktree_files,
+        _Choice("manual", "always", "never", former={"on": "always", "off": "never"}),
         "when to save the files of other worktrees too: with manual and risky checkpoints "
         "(manual), always or never",
         example='"always" or "never"',
@@ -451,6 +446,12 @@ USER_ONLY = frozenset(f.name for f in fields(Settings) if f.metadata["user_only"
 workspaces."""
 SIZES = frozenset(f.name for f in fields(Settings) if f.metadata["check"] is parse_size)
 """Settings in bytes."""
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    f.name: check.allowed
+    for f in fields(Settings)
+    if isinstance(check := f.metadata["check"], _Choice)
+}
+"""The words that settings with a choice accept."""
 FROM_PROJECT: Mapping[str, FromProject] = {
     f.name: f.metadata["from_project"] for f in fields(Settings)
 }

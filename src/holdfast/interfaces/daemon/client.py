@@ -98,6 +98,16 @@ def ask_about_watch(workspace: str, answer_s: float) -> dict[str, Any] | None:
     return watch_in(ask_status(workspace, answer_s))
 
 
+def ask_about_saves(workspace: str, answer_s: float) -> list[int]:
+    """How long the daemon's last saves of a workspace took, in nanoseconds."""
+    try:
+        answer = ask("status", {"workspace": workspace, "times": True}, answer_s=answer_s)
+    except NoDaemon:
+        return []
+    found = answer.get("workspaces")
+    return list(found[0].get("save_times_ns", [])) if found else []
+
+
 def ask_about_content(workspace: str, answer_s: float) -> dict[str, Any]:
     """The `watch`, and a current `scan` if the watch is trusted and the daemon is not turned off;
     empty without a daemon or watch."""

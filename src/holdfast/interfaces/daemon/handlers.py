@@ -78,7 +78,8 @@ def ping(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
 
 def status(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
     """The status of one workspace if it is named, else of all open ones. Opens none. With the
-    client's view of the directory (`seen`), adds a current scan if the watch is trusted."""
+    client's view of the directory (`seen`), adds a current scan if the watch is trusted; with
+    `times`, how long the last saves took."""
     wanted = arguments.get("workspace")
     key = None if wanted is None else os.path.realpath(str(wanted))
     return {
@@ -91,7 +92,7 @@ def status(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
         "requests": daemon.requests,
         "wakeups": daemon.wakeups + daemon.workspaces.wakeups,
         "workspaces": [
-            described(daemon, workspace, arguments.get("seen"))
+            described(daemon, workspace, arguments.get("seen"), times=bool(arguments.get("times")))
             for workspace in daemon.workspaces.all()
             if key is None or str(workspace.workspace) == key
         ],
@@ -99,7 +100,7 @@ def status(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
 
 
 def described(
-    daemon: Daemon, workspace: WatchedWorkspace, seen: str | None = None
+    daemon: Daemon, workspace: WatchedWorkspace, seen: str | None = None, *, times: bool = False
 ) -> dict[str, Any]:
     scan = None if seen is None else _scan(daemon, workspace, seen)
     return {
@@ -107,6 +108,7 @@ def described(
         "session_id": workspace.session,
         "watch": watch_view(workspace.status()),
         **({} if scan is None else {"scan": scan}),
+        **({"save_times_ns": workspace.save_times_ns} if times else {}),
     }
 
 

@@ -15,8 +15,10 @@ from tests.support.chromium import WHY_NO_CHROMIUM, running_browser
 
 _IN_A_BROWSER = (
     "accessibility",
+    "by_keyboard",
     "changing",
     "directories",
+    "hostile_files",
     "lines",
     "live",
     "long_sessions",
@@ -24,6 +26,8 @@ _IN_A_BROWSER = (
     "page_logic",
     "reading",
     "restore_panel",
+    "settings",
+    "trouble",
 )
 collect_ignore = [f"test_{name}.py" for name in _IN_A_BROWSER] if WHY_NO_CHROMIUM else []
 

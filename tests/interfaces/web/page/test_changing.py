@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from holdfast import SessionCheckpointer
 from tests.interfaces.web.page.conftest import Tab, Tabs
@@ -235,12 +235,16 @@ def test_a_round_is_approved_and_the_next_one_reset(opened: Tab, project: Path) 
     page.keyboard.press("Enter")
     expect(page.get_by_role("status").filter(has_text="approved")).to_be_visible()
     fill(project / "notes.txt", b"broken\n")
+    with SessionCheckpointer(project, SESSION) as session:
+        session.checkpoint("Broke it")
     page.reload()
     expect(bar).to_contain_text("looks right")
     bar.get_by_role("button", name="Reset…").click()
     page.get_by_role("dialog").get_by_role("button", name="Reset 1 file").click()
     expect(page.get_by_role("status").filter(has_text="Restored 1 file")).to_be_visible()
     assert describe(project) == approved
+    expect(page.locator(".bracket.merged").first).to_be_attached()
+    expect(page.locator(".bracket.abandoned").first).to_be_attached()
 
 
 @pytest.mark.requirement("GT-3")
@@ -363,3 +367,61 @@ def test_home_shows_this_project_first_and_calls_no_session_of_yours_working(
     line = card.locator(".session-line", has_text=SESSION)
     expect(line).to_contain_text("You · open")
     expect(line.locator(".live.idle")).to_have_count(1)
+
+
+def test_a_search_from_home_covers_every_project(opened: Tab, tmp_path: Path) -> None:
+    fill(tmp_path / "another" / "notes.txt", b"one\n")
+    with SessionCheckpointer(tmp_path / "another", "elsewhere") as session:
+        session.checkpoint("Everything works there too")
+    page = opened.open("/")
+    page.get_by_role("searchbox").fill("everything works")
+    page.keyboard.press("Enter")
+    hits = page.locator("a.hit")
+    expect(hits).to_have_count(2)
+    expect(hits.filter(has_text="another · elsewhere")).to_have_count(1)
+    where = page.get_by_role("combobox").filter(has_text="Every project")
+    where.select_option("This project")
+    expect(hits).to_have_count(1)
+    where.select_option("Every project")
+    hits.filter(has_text="another").click()
+    expect(page).to_have_url(re.compile("/w/[^/]+/s/elsewhere/"))
+    expect(page.locator("a.row[aria-current]")).to_contain_text("Everything works there too")
+
+
+def test_what_another_session_saved_is_not_called_unsaved(opened: Tab, project: Path) -> None:
+    page = opened.open_session(session=SESSION)
+    newest = page.locator("a.row", has_text="Changed the notes")
+    expect(newest).to_contain_text("you are here")
+    with SessionCheckpointer(project, "another") as session:
+        session.checkpoint("Saved by another agent")
+    expect(newest).not_to_contain_text("you are here")
+    expect(page.locator(".filter-bar")).to_contain_text("2 files changed")
+    expect(page.locator(".filter-bar")).not_to_contain_text("not saved")
+
+
+def test_a_long_restore_shows_its_progress_until_it_is_done(opened: Tab, project: Path) -> None:
+    page = opened.open_session(session=SESSION)
+    choose(page, "Everything works")
+    page.keyboard.press("r")
+    panel = page.get_by_role("dialog")
+
+    def later(route: Route) -> None:
+        route.continue_(headers={**route.request.headers, "prefer": "respond-async"})
+
+    def running(route: Route) -> None:
+        """The first look at the operation finds it half way."""
+        page.unroute("**/api/operations/*")
+        half = {"status": "running", "done": 2, "total": 4, "phase": "write"}
+        route.fulfill(json={**half, "id": "x", "kind": "restore"})
+
+    page.route("**/rollback", later)
+    page.route("**/api/operations/*", running)
+    seen = "document.querySelector('dialog .working')?.textContent ?? ''"
+    page.evaluate(
+        f"""new MutationObserver(() => {{ window.seen = (window.seen ?? "") + ({seen}); }})
+            .observe(document.body, {{ childList: true, subtree: true }})"""
+    )
+    panel.get_by_role("button", name="Restore 3 files").click()
+    expect(page.get_by_role("status").filter(has_text="Restored 3 files")).to_be_visible()
+    assert "2 of 4" in page.evaluate("window.seen")
+    assert not (project / "extra.txt").exists()

@@ -17,6 +17,10 @@ from tests.support.hostile_trees import fill
 pytestmark = [pytest.mark.requirement("WB-3", "RB-7"), pytest.mark.in_memory]
 
 SESSION = "work"
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de"
+    "0000000c49444154789c63f8cfc0000003010100c9fe92ef0000000049454e44ae426082"
+)
 FIRST = "".join(f"line {number}\n" for number in range(1, 61))
 BROKEN = FIRST.replace("line 20\n", "line twenty\n").replace("line 24\n", "line twenty-four\n")
 LATER = BROKEN.replace("line 50\n", "line fifty\n")
@@ -126,3 +130,54 @@ def test_the_other_moment_of_a_comparison_can_be_picked_by_a_plain_click(page: P
     changes = page.get_by_role("region", name="Changes")
     expect(changes).to_contain_text("1 file +3 −3 between the two moments")
     expect(page.get_by_text("Choose the moment to compare with")).to_have_count(0)
+
+
+def test_a_large_change_is_shown_in_pieces(new_tab: Tabs, tmp_path: Path) -> None:
+    project = tmp_path / "large"
+    lines = [f"line {number}\n" for number in range(40_000)]
+    fill(project / "app.txt", "".join(lines).encode())
+    with SessionCheckpointer(project, SESSION) as session:
+        session.checkpoint("Everything works")
+        changed = [f"new {one}" if n % 20 == 0 else one for n, one in enumerate(lines)]
+        fill(project / "app.txt", "".join(changed).encode())
+        session.checkpoint("Changed all over")
+    with serving(project, os.environ) as server:
+        page = new_tab(server).open_session(session=SESSION)
+        file = page.locator("article.file")
+        expect(file).to_contain_text("app.txt")
+        if file.get_by_role("button", expanded=False).count():
+            file.get_by_role("button", expanded=False).click()
+        expect(file.locator(".hunk").first).to_contain_text("new line 0")
+        before = file.locator(".hunk").count()
+        file.get_by_role("button", name="Show more of this change").click()
+        expect(file.locator(".hunk").nth(before)).to_be_attached()
+        assert before < 2_000
+
+
+def test_changes_that_are_not_lines_are_named(new_tab: Tabs, tmp_path: Path) -> None:
+    project = tmp_path / "named"
+    fill(project / "run.sh", b"#!/bin/sh\n")
+    fill(project / "data.bin", bytes(range(256)) * 8)
+    fill(project / "old.txt", FIRST.encode())
+    fill(project / "logo.png", PIXEL)
+    with SessionCheckpointer(project, SESSION) as session:
+        session.checkpoint("Everything works")
+        (project / "run.sh").chmod(0o755)
+        fill(project / "data.bin", bytes(range(256)) * 16)
+        (project / "old.txt").rename(project / "new.txt")
+        (project / "logo.png").unlink()
+        (project / "empty").mkdir()
+        session.checkpoint("Other changes")
+    with serving(project, os.environ) as server:
+        page = new_tab(server).open_session(session=SESSION)
+
+        def file(name: str) -> Locator:
+            return page.locator("article.file").filter(has_text=name)
+
+        expect(file("run.sh")).to_contain_text("Mode changed from 0644 to 0755")
+        expect(file("data.bin")).to_contain_text("A binary file: 2.0 kB before, 4.1 kB after.")
+        expect(file("new.txt")).to_contain_text("from old.txt")
+        expect(file("empty/")).to_contain_text("An empty directory was added.")
+        picture = file("logo.png").get_by_role("img", name="Before: logo.png")
+        picture.scroll_into_view_if_needed()
+        expect(picture).to_have_js_property("naturalWidth", 1)

@@ -95,3 +95,22 @@ def test_the_page_says_that_the_server_is_gone_and_catches_up(
         expect(page.locator("a.row", has_text="Wrote")).to_be_visible()
         expect(page.get_by_role("alert")).to_have_count(0)
         assert page.url.endswith(f"/s/{SESSION}")
+
+
+def test_messages_that_a_restore_rolled_back_are_greyed(
+    new_tab: Tabs, agent: SampleSession
+) -> None:
+    with serving(agent.project, agent.environment) as server:
+        page = new_tab(server).open_session()
+        agent.write("README.md", "# Tidy\n")
+        agent.prompt("Delete the guide")
+        agent.shell("rm docs/guide.md")
+        message = page.locator(".row.message", has_text="Delete the guide")
+        expect(message).not_to_have_class(re.compile("rolled-back"))
+        page.locator("a.row", has_text="Wrote README.md").click()
+        page.keyboard.press("r")
+        page.get_by_role("dialog").get_by_role("button", name="Restore 1 file").click()
+        expect(message).to_have_class(re.compile("rolled-back"))
+        expect(message).to_contain_text("rolled back")
+        expect(page.locator("a.row.aside", has_text="After rm")).to_contain_text("abandoned")
+        assert (agent.project / "docs" / "guide.md").exists()

@@ -124,3 +124,18 @@ def test_every_colour_is_named_in_one_place() -> None:
             continue
         found = plain.findall(sheet.read_text())
         assert found in ([], ["rgb("]), (sheet.name, found)  # the shade behind a dialog
+
+
+def test_motion_is_short_and_stops_for_people_who_asked_for_that() -> None:
+    for sheet in sorted((PAGE / "css").glob("*.css")):
+        text = sheet.read_text()
+        for moving in re.findall(r"(?:animation|transition): ([^;]*);", text):
+            assert "infinite" not in moving, (sheet.name, moving)
+            assert all(int(ms) <= 150 for ms in re.findall(r"([0-9]+)ms", moving)), sheet.name
+            assert not re.search(r"[0-9]s\b", moving), (sheet.name, moving)
+        # That variable is 0 for them, and they get no animations.
+        for moving in re.findall(r"transition: ([^;]*);", text):
+            assert moving.endswith("var(--quick)"), (sheet.name, moving)
+    quiet = (PAGE / "css" / "colours.css").read_text().partition("prefers-reduced-motion")[2]
+    assert "--quick: 0ms" in quiet
+    assert "animation: none !important" in quiet

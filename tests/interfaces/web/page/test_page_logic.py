@@ -140,15 +140,64 @@ def test_characters_that_hide_others_are_made_visible(call: Call, text: str, sho
     assert call("format", "visible", text) == shown
 
 
-def test_durations_are_read_from_all_labels_of_a_histogram(call: Call) -> None:
-    text = "".join(
-        f'took_bucket{{kind="{kind}",le="{bound}"}} {count}\n'
-        for kind, counts in {"a": (1, 2, 2), "b": (0, 1, 2)}.items()
-        for bound, count in zip(("0.01", "0.1", "+Inf"), counts, strict=True)
-    )
-    found = call("metrics", "durations", text, "took", 1000)
-    assert (found["count"], found["half"], found["most"]) == (4, 100, None)
-    assert [bucket["count"] for bucket in found["buckets"]] == [1, 2, 1]
+def test_durations_are_counted_by_size_with_their_median_and_95th_percentile(call: Call) -> None:
+    times = [3.0, *[20.0] * 17, 80.0, 20_000.0]
+    found = call("metrics", "durations", times)
+    assert (found["count"], found["half"], found["most"]) == (20, 20, 80)
+    counted = [bucket["count"] for bucket in found["buckets"]]
+    assert (counted[0], counted[2], counted[4], counted[-1]) == (1, 17, 1, 1)
+    assert sum(counted) == len(times)
+    assert call("metrics", "durations", []) is None
+
+
+def test_a_missing_line_end_is_shown_beside_its_own_line(call: Call) -> None:
+    def line(kind: str) -> dict[str, Any]:
+        return {"kind": kind, "old": None, "new": None, "text": kind, "pieces": []}
+
+    both = [line("r"), line("x"), line("a"), line("x")]
+    rows = call("diff-lines", "sideBySide", both)
+    assert [[side["kind"] for side in row] for row in rows] == [["r", "a"], ["x", "x"]]
+    rows = call("diff-lines", "sideBySide", [line("a"), line("x")])
+    assert [[side and side["kind"] for side in row] for row in rows] == [[None, "a"], [None, "x"]]
+
+
+def test_commands_that_ran_since_a_moment_are_quoted_in_full_and_once(call: Call) -> None:
+    def ran(identifier: str, reasoning: str) -> Any:
+        return event(checkpoint=moment(identifier, kind="tool", reasoning=reasoning))
+
+    events = [
+        ran("5", "Before Bash: git push"),
+        ran("4", "After Bash: rm -rf src && make"),
+        ran("3", "Before Bash: rm -rf src (risky: deletes src)"),
+        ran("2", "After Write: a.txt"),
+        ran("1", "After Bash: touch a"),
+        ran("0", "Before Bash: touch a"),
+    ]
+    assert [one["command"] for one in call("restore-panel", "commandsSince", events, "1")] == [
+        "git push",
+        "rm -rf src && make",
+    ]
+    assert len(call("restore-panel", "commandsSince", events, "0")) == 3
+    assert call("restore-panel", "commandsSince", events, "unknown") == []
+
+
+@pytest.mark.parametrize(
+    ("warning", "name"),
+    [
+        ("external: differs, and is not restored without --external: write /x", "external"),
+        (
+            "worktrees: /w has changed and is not restored; to restore its files: --with worktrees",
+            "worktrees",
+        ),
+        ("a.txt has changes that are not committed in git; they are saved first", None),
+    ],
+)
+def test_state_that_an_option_would_restore_is_offered_as_a_choice(
+    call: Call, warning: str, name: str | None
+) -> None:
+    found = call("restore-components", "offerIn", warning)
+    assert (None if found is None else found["name"]) == name
+    assert found is None or "--" not in found["words"]
 
 
 @pytest.mark.parametrize(
@@ -158,6 +207,11 @@ def test_durations_are_read_from_all_labels_of_a_histogram(call: Call) -> None:
             "git is at main now; to restore git too: --git exact or --git branch",
             "Git is at main now.",
             "Git is at main now; to restore git too, choose how above.",
+        ),
+        (
+            "branch idea is gone since that checkpoint; to restore it: --refs all",
+            "Branch idea is gone since that checkpoint.",
+            "Branch idea is gone since that checkpoint; to restore it, choose how above.",
         ),
         (
             "a merge was in progress; to resume it: --git exact",
@@ -192,6 +246,10 @@ def test_a_restore_of_chosen_paths_is_named_in_words(call: Call) -> None:
         (
             "restore more with --best-effort; then check",
             "restore more in a terminal: holdfast restore REF --best-effort; then check",
+        ),
+        (
+            "commit it, or unstage it (git restore --staged PATH), then run accept again",
+            "commit it, or unstage it (git restore --staged PATH), then check again",
         ),
         (
             "branch main is in /w; use --git branch, or remove that worktree",

@@ -88,6 +88,8 @@ def test_a_moment_tells_its_reason_facts_and_what_was_left_out(tab: Tab) -> None
     expect(moment).to_contain_text("72%")
     expect(moment).to_contain_text("feature/async")
     expect(moment).to_contain_text("app.db · 1 table, 214 rows")
+    moment.get_by_text(re.compile("^[0-9]+ dirty$")).click()
+    expect(moment).to_contain_text("src/auth/refresh.py")
     expect(moment).to_contain_text("Good place to come back to")
     moment.get_by_text(re.compile("^[0-9]+ paths$")).click()
     expect(moment).to_contain_text("node_modules")
@@ -172,6 +174,18 @@ def test_one_change_is_copied_as_a_patch(tab: Tab) -> None:
     assert any(line.startswith(("+", "-")) for line in lines)
 
 
+def test_an_id_is_shown_short_and_copied_whole(tab: Tab) -> None:
+    tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = tab.open_session()
+    chosen = page.locator("a.row[aria-current]")
+    expect(chosen).to_contain_text("Awaited refresh")
+    page.get_by_role("button", name="Copy the whole id").click()
+    expect(page.get_by_role("status").filter(has_text="Copied")).to_be_visible()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == chosen.get_attribute("data-moment")
+    expect(page.locator(".facts .id code")).to_have_text(copied[:8])
+
+
 def test_search_leads_straight_to_the_moment(tab: Tab) -> None:
     page = tab.open("/search")
     page.get_by_role("searchbox").fill("coroutine")
@@ -199,7 +213,10 @@ def test_facets_narrow_a_search(tab: Tab) -> None:
     page = tab.open("/search?q=session_store")
     hits = page.locator("a.hit")
     expect(hits.filter(has_text="After rm -rf")).to_have_count(1)
-    page.get_by_label("Any kind").select_option("risky")
+    kinds = page.get_by_label("Any kind")
+    expect(kinds).to_contain_text("merge into main")
+    expect(kinds).to_contain_text("end of day")
+    kinds.select_option("risky")
     expect(hits).to_have_count(1)
     expect(hits).to_contain_text("Before rm -rf")
     page.get_by_label("Any agent").select_option("claude-code")
@@ -321,18 +338,59 @@ def test_a_phone_shows_one_pane_with_a_way_back(
     assert wide <= PHONE["width"]
 
 
+SMALL_TARGETS = """() =>
+  [...document.querySelectorAll("a, button, input, select, textarea, summary")]
+    .map((one) => (one.matches("input[type=checkbox]") ? (one.closest("label") ?? one) : one))
+    .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 39.5)
+    .map((one) => one.outerHTML.slice(0, 120))"""
+"""A checkbox is as large as its label."""
+
+
 def test_touch_targets_are_large_enough_on_a_phone(
     new_tab: Tabs, sample_server: ServerProcess
 ) -> None:
     tab = new_tab(sample_server, phone=True)
+    views = {
+        "/": ".session-line",
+        "/search?q=refresh": "a.hit",
+        "/settings": ".setting",
+        "/health": ".fine",
+        f"/s/{SESSION}": "a.row",
+        f"/s/{SESSION}/replay": ".tree button",
+    }
+    for address, ready in views.items():
+        page = tab.open(address)
+        expect(page.locator(ready).first).to_be_visible()
+        assert page.evaluate(SMALL_TARGETS) == [], address
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], address
     page = tab.open_session()
-    page.wait_for_selector("a.row")
-    small = page.evaluate(
-        """() => [...document.querySelectorAll("a, button, input, select")]
-            .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 39.5)
-            .map((one) => one.outerHTML.slice(0, 120))"""
-    )
-    assert small == []
+    page.locator("a.row", has_text=NAMED).last.click()
+    expect(page.locator(".facts")).to_be_visible()
+    assert page.evaluate(SMALL_TARGETS) == []
+    page.get_by_role("link", name="See the changes").click()
+    page.get_by_role("button", name="Now", exact=True).click()
+    expect(page.locator(".hunk").first).to_be_visible()
+    assert page.evaluate(SMALL_TARGETS) == []
+    page.keyboard.press("r")
+    expect(page.get_by_role("dialog").locator(".steps li").first).to_be_visible()
+    assert page.evaluate(SMALL_TARGETS) == []
+
+
+def test_times_stay_right_while_the_page_is_open(
+    new_tab: Tabs, sample_server: ServerProcess
+) -> None:
+    tab = new_tab(sample_server)
+    page = tab.page
+    page.clock.install()
+    tab.open_session()
+    newest = page.locator("a.row[data-moment] time").first
+    expect(newest).to_have_attribute("title", re.compile("[0-9]{2}:[0-9]{2}:[0-9]{2}"))
+    page.clock.fast_forward("03:00:00")
+    expect(newest).to_have_text("3 h")
+    expect(page.locator(".round time")).to_have_text("3 hours ago")
+    expect(page.locator(".row.day")).to_have_text(re.compile("Today|Yesterday"))
+    page.clock.fast_forward(10 * 24 * 3_600_000)
+    expect(page.locator(".row.day")).not_to_have_text(re.compile("Today|Yesterday"))
 
 
 def test_both_themes_can_be_chosen_and_stay(tab: Tab) -> None:

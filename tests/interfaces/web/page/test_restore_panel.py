@@ -112,3 +112,80 @@ def test_files_that_stay_as_they_are_are_counted(
     file.get_by_role("button", name="Restore file").click()
     expect(panel).to_contain_text("Takes orders and payments.")  # one file is shown, not counted
     expect(untouched).to_have_count(0)
+
+
+@pytest.fixture
+def outside(agent: SampleSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file outside the project that the agent changed; and its memory, changed since."""
+    outside = tmp_path_factory.mktemp("outside") / "deploy.conf"  # not below /dev
+    fill(outside, b"region=eu\n")
+    fill(agent.project / "CLAUDE.md", b"# Rules\n")
+    agent.holdfast("config", "set", "agent_state", '["claude-code"]')
+    agent.holdfast("checkpoint", "Everything works", "--session", agent.session)
+    call = {"tool_name": "Edit", "tool_input": {"file_path": str(outside)}, "tool_use_id": "edit"}
+    agent.event("PreToolUse", **call)
+    fill(outside, b"region=us\n")
+    agent.event("PostToolUse", **call, tool_response={})
+    agent.shell("rm -rf src/session_store && echo pushed")
+    fill(agent.project / "CLAUDE.md", b"# Other rules\n")
+    return outside
+
+
+def opened_before_the_edit(page: Page) -> Locator:
+    page.locator("a.row", has_text="Before editing").click()
+    page.get_by_role("button", name="Restore this moment…").click()
+    return page.get_by_role("dialog")
+
+
+def test_files_outside_are_offered_as_a_choice_and_come_back_if_chosen(
+    new_tab: Tabs, agent: SampleSession, outside: Path
+) -> None:
+    with serving(agent.project, agent.environment) as server:
+        page = new_tab(server).open_session()
+        panel = opened_before_the_edit(page)
+        other = panel.get_by_role("region", name="Other state")
+        offered = other.get_by_role("checkbox", name="Files outside the workspace")
+        expect(offered).not_to_be_checked()
+        expect(other).to_contain_text(f"write {outside}")
+        expect(panel).not_to_contain_text("--external")
+        offered.check()
+        button = panel.get_by_role("button", name=re.compile("^Restore .* files outside"))
+        expect(button).to_be_enabled()
+        button.click()
+        expect(page.get_by_role("status").filter(has_text="Restored")).to_be_visible()
+        assert outside.read_bytes() == b"region=eu\n"
+        assert (agent.project / "CLAUDE.md").read_bytes() == b"# Rules\n"
+
+
+def test_other_state_stays_if_some_files_are_left_out_and_the_panel_says_so(
+    new_tab: Tabs, agent: SampleSession, outside: Path
+) -> None:
+    with serving(agent.project, agent.environment) as server:
+        page = new_tab(server).open_session()
+        panel = opened_before_the_edit(page)
+        other = panel.get_by_role("region", name="Other state")
+        expect(other.get_by_role("checkbox", name="Agent memory")).to_be_checked()
+        expect(panel.get_by_role("button", name=re.compile("and agent memory$"))).to_be_enabled()
+        step(panel, "CLAUDE.md").get_by_role("checkbox").uncheck()
+        expect(other).to_contain_text("Stays as it is, because you left out some files.")
+        panel.get_by_role("button", name="Restore 3 files and 1 directory", exact=True).click()
+        expect(page.get_by_role("status").filter(has_text="Restored 3 files")).to_be_visible()
+        assert (agent.project / "CLAUDE.md").read_bytes() == b"# Other rules\n"
+        assert outside.read_bytes() == b"region=us\n"
+
+
+def test_what_a_restore_cannot_undo_is_listed_with_the_commands_that_ran_since(
+    new_tab: Tabs, agent: SampleSession, outside: Path
+) -> None:
+    with serving(agent.project, agent.environment) as server:
+        page = new_tab(server).open_session()
+        panel = opened_before_the_edit(page)
+        rest = panel.get_by_role("region", name="Not undone")
+        expect(rest).to_contain_text("Not undone: network calls, git remotes")
+        rest.get_by_text("1 command ran since").click()
+        expect(rest.locator("code")).to_have_text("rm -rf src/session_store && echo pushed")
+        page.keyboard.press("Escape")
+        page.locator("a.row", has_text="After rm -rf").click()
+        page.keyboard.press("r")
+        expect(panel).to_contain_text("Not undone")
+        expect(panel).not_to_contain_text("ran since")

@@ -2,12 +2,13 @@
 
 import { api } from "./api.js";
 import { Dialog } from "./dialog.js";
-import { plural, visible } from "./format.js";
+import { plural, visible, visiblePath } from "./format.js";
 import { html, useState } from "./html.js";
 import { useLoaded } from "./load.js";
 import { PathName } from "./path-name.js";
 import { Loading, Refused } from "./states.js";
 import { say, sayProblem } from "./toast.js";
+import { remarkWords, withoutOptions } from "./words.js";
 
 const MOST_LISTED = 100;
 /** @type {Record<string, [string, string]>} git's letters in words, with their colour class */
@@ -18,7 +19,7 @@ const STATUS = { A: ["add", "create"], M: ["change", ""], D: ["delete", "delete"
  * @param {{session: string, range: string | null, close: () => void}} props
  */
 export function AcceptPanel({ session, range, close }) {
-  const preview = useLoaded(() => api.acceptPreview(session, range), [session, range]);
+  const preview = useLoaded(() => api.acceptPreview(session, range), [session, range], { keep: true });
   const [message, setMessage] = useState(/** @type {string | null} */ (null));
   const [isWorking, setWorking] = useState(false);
   const plan = preview.value;
@@ -63,9 +64,12 @@ export function AcceptPanel({ session, range, close }) {
         plan.obstacles.length > 0 &&
         html`<section>
         ${plan.obstacles.map(
-          (/** @type {{reason: string, hint: string}} */ one) => html`<p class="note wrong"><b>
-        ${visible(one.reason)}</b> ${visible(one.hint)}</p>`,
-        )}</section>`
+          (
+            /** @type {{reason: string, hint: string}} */ one,
+          ) => html`<p class="note wrong"><b>${remarkWords(one.reason)}</b>
+            ${" "}${remarkWords(withoutOptions(one.hint))}</p>`,
+        )}
+        <div><button class="small" onClick=${preview.again}>Check again</button></div></section>`
       }
       <section><label class="field"><h3>Message</h3><textarea rows="8" class="code" value=${message ?? plan.message}
         onInput=${(/** @type {Event} */ event) => setMessage(/** @type {HTMLTextAreaElement} */ (event.target).value)}></textarea></label></section>
@@ -79,7 +83,7 @@ export function AcceptPanel({ session, range, close }) {
           html`<details><summary>${plural(plan.left_out.length, "path")} left out</summary>
           <ul>${plan.left_out.map(
             (/** @type {{path: string, reason: string}} */ one) => html`<li><code>
-          ${visible(one.path)}</code> <span class="faint">${visible(one.reason)}</span></li>`,
+          ${visiblePath(one.path)}</code> <span class="faint">${visible(one.reason)}</span></li>`,
           )}</ul></details>`
         }
         ${plan.warnings.map((/** @type {string} */ warning) => html`<p class="note caution">${visible(warning)}</p>`)}

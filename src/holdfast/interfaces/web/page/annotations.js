@@ -1,8 +1,9 @@
 // Notes on a moment, added and edited in place.
 
 import { api } from "./api.js";
-import { exactTime, longAgo, visible } from "./format.js";
+import { visible } from "./format.js";
 import { html, useState } from "./html.js";
+import { Ago } from "./time-ago.js";
 import { sayProblem } from "./toast.js";
 
 /** @typedef {{number: number, revision: number, text: string, author: string | null, at: string}} Note */
@@ -24,8 +25,7 @@ export function Annotations({ session, moment, changed }) {
   return html`<div class="annotations">
     ${moment.annotations.map(
       (note) => html`<div class="note annotation" key=${note.number}>
-      <header><b>Note</b><span class="grow">${note.author ? visible(note.author) : "you"}, <time datetime=${note.at}
-        title=${exactTime(note.at)}>${longAgo(note.at)}</time></span>
+      <header><b>Note</b><span class="grow">${note.author ? visible(note.author) : "you"}, <${Ago} at=${note.at} /></span>
         ${edited !== note.number && html`<button class="link" onClick=${() => setEdited(note.number)}>Edit</button>`}</header>
       ${
         edited === note.number

@@ -11,7 +11,9 @@ export const reachable = signal(true);
 export class Problem extends Error {
   /** @param {number} status @param {{title?: string, detail?: unknown, code?: string, hint?: string}} said */
   constructor(status, said) {
-    super(typeof said.detail === "string" ? withoutOptions(said.detail) : said.title || `The server answered ${status}.`);
+    super(
+      typeof said.detail === "string" ? withoutOptions(said.detail) : said.title || `The server answered ${status}.`,
+    );
     this.status = status;
     this.code = said.code ?? "";
     this.hint = withoutOptions(said.hint ?? "");
@@ -161,13 +163,19 @@ export const api = {
   /** Databases with row counts. @param {string} session @param {string} moment */
   databases: (session, moment) => get(`${ofMoment(session, moment)}/databases`),
   /** @param {string} session @param {string} moment */
+  agents: (session, moment) => get(`${ofMoment(session, moment)}/agents`),
+  /** @param {string} session @param {string} moment */
   memory: (session, moment) => get(`${ofMoment(session, moment)}/memory`),
   /** @param {string} session @param {string} moment @param {string} path */
   rawAddress: (session, moment, path) => apiAddress(`${ofMoment(session, moment)}/raw`, { path }),
   /** The current file, if it differs from the moment. @param {string} session @param {string} moment @param {string} path */
   rawNowAddress: (session, moment, path) => apiAddress(`${ofMoment(session, moment)}/raw/now`, { path }),
-  /** @param {string} query @param {Query} more @param {AbortSignal} [signal] */
-  search: (query, more, signal) => get("/search", { q: query, ...more }, signal),
+  /** @param {string | null} workspace @param {string} query @param {number} limit @param {AbortSignal} [signal] */
+  searchIn: (workspace, query, limit, signal) => {
+    const wanted = new URLSearchParams({ q: query, limit: String(limit) });
+    const base = workspace ? `/api/workspaces/${encodeURIComponent(workspace)}` : "/api";
+    return ask("GET", `${base}/search?${wanted}`, { signal });
+  },
   /** @param {string} session */
   rounds: (session) => get(`${ofSession(session)}/rounds`),
   /** @param {string} session */
@@ -183,6 +191,7 @@ export const api = {
   /** @param {string} key @param {unknown} value */
   setSetting: (key, value) => put(`/settings/${encodeURIComponent(key)}`, { value }),
   growth: () => get("/growth"),
+  durations: () => get("/durations"),
   cleanupPreview: () => get("/cleanup/preview"),
   cleanup: () => post("/cleanup"),
   /** @param {string} session @param {{reasoning: string, name?: string, annotation?: string}} said */

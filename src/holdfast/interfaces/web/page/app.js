@@ -1,7 +1,7 @@
 // The page: top bar, the view for the address, dialogs and toasts.
 
 import { api, reachable } from "./api.js";
-import { connect, connection } from "./events.js";
+import { connect, connection, unavailable } from "./events.js";
 import { computed, effect, html, render, signal, untracked, useEffect, useState } from "./html.js";
 import { anchor, gear, magnifier, pulse, sun } from "./icons.js";
 import { KeysPanel } from "./keys-panel.js";
@@ -51,21 +51,21 @@ function View({ name }) {
 }
 
 function TopBar() {
-  const { session, view, workspace } = route.value;
+  const { session, view, workspace, query } = route.value;
   const version = useLiveVersion(REFRESH_MS, (event) => event.type === "status" || event.type === "caught-up");
   const sessions = useLoaded(() => (session ? api.sessions() : null), [workspace, session, version], { keep: true });
   const found = sessions.value?.find((/** @type {any} */ one) => one.id === session);
   const here = found ? visible(found.title ?? found.id) : session ? visible(session) : null;
   return html`<header class="top">
     <a class="brand" href=${address()} aria-label="Holdfast, all sessions">${anchor}<span>Holdfast</span></a>
-    ${here && html`<${Place} workspace=${workspace} />`}
+    ${view !== "home" && view !== "unknown" && query.get("in") !== "all" && html`<${Place} workspace=${workspace} isLast=${!here} />`}
     ${here && html`<h1 class="crumb" title=${here}>${view === "replay" ? `Replay of ${here}` : here}</h1>`}
     ${session && html`<${Liveness} session=${found} />`}
     <span class="grow"></span>
     ${
       view !== "home" &&
       view !== "search" &&
-      html`<button class="find" onClick=${() => navigate(address("search"))} aria-keyshortcuts="Control+K">${magnifier}<span
+      html`<button class="find" onClick=${openSearch} aria-keyshortcuts="Control+K">${magnifier}<span
       class="grow">Search reasons, messages, files, commands</span><kbd aria-hidden="true">Ctrl K</kbd></button>`
     }
     <nav aria-label="Views">
@@ -77,15 +77,20 @@ function TopBar() {
   </header>`;
 }
 
-/** The workspace of the session. @param {{workspace: string | null}} props */
-function Place({ workspace }) {
+/** On the start page, the search covers every project. */
+const openSearch = () => navigate(address("search") + (route.value.view === "home" ? "?in=all" : ""));
+
+/** The workspace that the view shows. @param {{workspace: string | null, isLast: boolean}} props */
+function Place({ workspace, isLast }) {
   const loaded = useLoaded(() => api.workspaces(), [workspace], { keep: true });
   const found = loaded.value?.workspaces.find((/** @type {any} */ one) =>
     workspace === null ? one.is_own : one.id === workspace,
   );
   if (!found) return null;
   const path = visible(found.path);
-  return html`<a class="place" href=${address()} title=${path}>${path.split("/").at(-1)}</a><span class="slash faint" aria-hidden="true">/</span>`;
+  return html`<a class="place" href=${address()} title=${path}>${path.split("/").at(-1)}</a>${
+    !isLast && html`<span class="slash faint" aria-hidden="true">/</span>`
+  }`;
 }
 
 /** @param {{view: string, label: string, icon: unknown}} props */
@@ -106,7 +111,14 @@ function Liveness({ session }) {
 }
 
 function Banner() {
-  if (connection.value !== "lost" && reachable.value) return null;
+  if (connection.value !== "lost" && reachable.value) {
+    return (
+      unavailable.value !== null &&
+      html`<div class="banner" role="alert"><span class="live lost"><i></i></span><b>The store cannot be read.</b>
+      <span class="grow">${visible(unavailable.value)}. This page may be out of date, and catches up when the store is back.${" "}
+      <a href=${address("health")}>See Health</a></span></div>`
+    );
+  }
   return html`<div class="banner" role="alert"><span class="live lost"><i></i></span><b>Not connected.</b>
     <span class="grow">This page may be out of date. It catches up when the server is back. To start the server, run <code>holdfast ui</code>.</span></div>`;
 }
@@ -117,8 +129,8 @@ const openKeys = () => (showsKeys.value = true);
 function App() {
   useKeys("Everywhere", [
     { key: "?", does: "Show all keys", run: () => (showsKeys.value = !showsKeys.value) },
-    { key: "/", does: "Search", run: () => navigate(address("search")) },
-    { key: "mod+k", does: "Search", run: () => navigate(address("search")) },
+    { key: "/", does: "Search", run: openSearch },
+    { key: "mod+k", does: "Search", run: openSearch },
     { key: "h", does: "All sessions", run: () => navigate(address()) },
     { key: "t", does: "Switch light or dark theme", run: toggleTheme },
   ]);

@@ -3,7 +3,7 @@
 import { api } from "./api.js";
 import { CopyButton } from "./copy-button.js";
 import { coloured, hunkLines, patchText, sideBySide } from "./diff-lines.js";
-import { plural, visible } from "./format.js";
+import { plural, size, visible, visiblePath } from "./format.js";
 import { html, useMemo, useState } from "./html.js";
 import { PathName } from "./path-name.js";
 import { sayProblem } from "./toast.js";
@@ -45,13 +45,13 @@ const CONTEXT = 3;
  */
 export function DiffFile({ file, ends, isOpen, isAt, isBack, hunkAt, split, fold, restore, loadHunks }) {
   const classes = ["file", isOpen && "open", isAt && "at"].filter(Boolean).join(" ");
-  return html`<article class=${classes} data-path=${file.path} aria-label=${visible(file.path)}>
+  return html`<article class=${classes} data-path=${file.path} tabindex="-1" aria-label=${visiblePath(file.path)}>
     <header>
       <button class="fold" aria-expanded=${isOpen} aria-label=${isOpen ? "Fold" : "Unfold"} onClick=${fold}>
         ${isOpen ? "▾" : "▸"}</button>
       <${KindMark} change=${file.change} />
       <${PathName} path=${shownPath(file)} />
-      ${file.old_path && html`<span class="faint">from <code>${visible(file.old_path)}</code></span>`}
+      ${file.old_path && html`<span class="faint">from <code>${visiblePath(file.old_path)}</code></span>`}
       <${LineCounts} file=${file} />
       ${ends.older && html`<${FileButton} file=${file} isNow=${ends.newer === null} isBack=${isBack} restore=${restore} />`}
     </header>
@@ -127,8 +127,10 @@ function FileBody({ file, ends, split, hunkAt, restore, loadHunks }) {
     html`<p class="remark">Mode changed from <code>${file.old_mode}</code> to <code>${file.new_mode}</code></p>`;
   if (file.left_out) return html`<p class="remark">Not compared: ${visible(file.left_out)}</p>`;
   if (isDirectory(file)) return modes || html`<p class="remark">${directoryWords(file.change)}</p>`;
-  if (isPicture(file.path) && file.content !== "text") return html`${modes}<${Pictures} file=${file} ends=${ends} />`;
-  if (file.content === "binary") return html`${modes}<p class="remark">A binary file; only its bytes differ.</p>`;
+  if (isPicture(file.path) && file.content === "binary") return html`${modes}<${Pictures} file=${file} ends=${ends} />`;
+  if (file.content === "binary") return html`${modes}<p class="remark">A binary file: ${sizeWords(file)}.</p>`;
+  if (file.content === "too_large")
+    return html`${modes}<p class="remark">Too large to show by line: ${sizeWords(file)}.</p>`;
   if (file.content === "withheld" || file.content === "ignored")
     return html`${modes}<p class="remark">The content is not shown: your rules ignore this file.</p>`;
   if (file.cells) {
@@ -155,6 +157,13 @@ function FileBody({ file, ends, split, hunkAt, restore, loadHunks }) {
   )}
     ${file.cut_lines > 0 && html`<p class="remark">${plural(file.cut_lines, "very long line")} cut.</p>`}
     ${file.hunks_next && html`<button class="unfold" onClick=${loadHunks}>Show more of this change</button>`}`;
+}
+
+/** "12 kB", or "12 kB before, 14 kB after". @param {ChangedFile} file */
+export function sizeWords({ old_size_bytes, new_size_bytes }) {
+  if (old_size_bytes === null || new_size_bytes === null) return size(new_size_bytes ?? old_size_bytes ?? 0);
+  if (old_size_bytes === new_size_bytes) return `${size(new_size_bytes)} before and after`;
+  return `${size(old_size_bytes)} before, ${size(new_size_bytes)} after`;
 }
 
 /** @param {string} change */
@@ -187,9 +196,9 @@ function HunkPart({ file, hunk, before, isLast, split, ends, isAt, restore }) {
   };
   /** @param {() => Promise<void>} unfold */
   const safely = (unfold) => () => unfold().catch((error) => sayProblem(error, "The lines could not be shown"));
-  const canRestore = ends.older && (ends.newer === null ? file.restorable : isText(file));
+  const canRestore = canRestoreLines(file, ends);
   const shown = above.length + below.length > 0 ? [...above, ...lines, ...below] : lines;
-  return html`<div class=${isAt ? "hunk at" : "hunk"} data-hunk>
+  return html`<div class=${isAt ? "hunk at" : "hunk"} data-hunk tabindex="-1">
     <div class="hunk-head">
       ${hidden > 0 && html`<button class="unfold" title="Show them" onClick=${safely(unfoldAbove)}>⋯ ${plural(hidden, "unchanged line")}</button>`}
       <span class="place">${hunk.heading ? html`<code>${visible(hunk.heading)}</code>` : hidden > 0 ? "" : `line ${hunk.new_start || 1}`}</span>
@@ -205,9 +214,10 @@ function HunkPart({ file, hunk, before, isLast, split, ends, isAt, restore }) {
   </div>`;
 }
 
-/** Whether its hunks can be undone one by one. @param {ChangedFile} file */
-function isText(file) {
-  return file.change === "modified" && file.content === "text";
+/** Whether its hunks can be restored or undone one by one. @param {ChangedFile} file @param {{older: string | null, newer: string | null}} ends */
+export function canRestoreLines(file, { older, newer }) {
+  if (older === null) return false;
+  return newer === null ? file.restorable : file.change === "modified" && file.content === "text";
 }
 
 /** With fewer than three lines of context after its last change, a hunk ends where its file does. @param {Hunk} hunk */
@@ -288,7 +298,7 @@ function Code({ pieces }) {
 
 /** @param {string} path */
 function isPicture(path) {
-  return /\.(png|jpe?g|gif|webp)$/i.test(path);
+  return /\.(png|jpe?g|gif|webp|bmp)$/i.test(path);
 }
 
 /** @param {{file: ChangedFile, ends: Ends}} props */
@@ -303,10 +313,20 @@ function Pictures({ file, ends }) {
     : ends.newer === null
       ? api.rawNowAddress(ends.session, ends.older ?? "", file.path)
       : api.rawAddress(ends.session, ends.newer, file.path);
-  /** @param {string | null} source @param {string} words */
-  const shown = (source, words) =>
-    source &&
-    html`<figure><img src=${source} alt=${`${words}: ${visible(file.path)}`} loading="lazy" /><figcaption>
-      ${words}</figcaption></figure>`;
-  return html`<div class="pictures">${shown(old, "Before")}${shown(now, "After")}</div>`;
+  return html`<div class="pictures">
+    ${old && html`<${Picture} source=${old} words="Before" file=${file} />`}
+    ${now && html`<${Picture} source=${now} words="After" file=${file} />`}</div>`;
+}
+
+/** A name is no proof of an image. @param {{source: string, words: string, file: ChangedFile}} props */
+function Picture({ source, words, file }) {
+  const [failed, setFailed] = useState(/** @type {string | null} */ (null));
+  const bytes = (words === "Before" ? file.old_size_bytes : file.new_size_bytes) ?? 0;
+  return html`<figure>
+    ${
+      failed === source
+        ? html`<p class="remark">Not an image that can be shown: ${size(bytes)}</p>`
+        : html`<img src=${source} alt=${`${words}: ${visiblePath(file.path)}`} loading="lazy" onError=${() => setFailed(source)} />`
+    }
+    <figcaption>${words}</figcaption></figure>`;
 }

@@ -133,8 +133,10 @@ export function sideBySide(lines) {
       continue;
     }
     const [removed, added] = [/** @type {Line[]} */ ([]), /** @type {Line[]} */ ([])];
-    while (lines[index]?.kind === "r") removed.push(lines[index++]);
-    while (lines[index]?.kind === "a") added.push(lines[index++]);
+    // A remark, such as a missing line end, belongs to the line before it.
+    while (lines[index]?.kind === "r" || (lines[index]?.kind === "x" && removed.length > 0))
+      removed.push(lines[index++]);
+    while (lines[index]?.kind === "a" || (lines[index]?.kind === "x" && added.length > 0)) added.push(lines[index++]);
     for (let row = 0; row < Math.max(removed.length, added.length); row++)
       rows.push([removed[row] ?? null, added[row] ?? null]);
   }

@@ -3,7 +3,7 @@
 // The left side is always the older state, and "Restore" always restores the left side.
 
 import { api } from "./api.js";
-import { DiffFile, KindMark, LineCounts, shownPath } from "./diff-file.js";
+import { DiffFile, KindMark, LineCounts, canRestoreLines, shownPath } from "./diff-file.js";
 import { plural } from "./format.js";
 import { html, useEffect, useRef, useState } from "./html.js";
 import { left, oneColumn, twoColumns } from "./icons.js";
@@ -209,6 +209,8 @@ function ChangedFiles({ session, ends, found, split, workspaceVersion, restore, 
       );
       const part = hunk === null ? element : element?.querySelectorAll("[data-hunk]")[hunk];
       part?.scrollIntoView({ block: hunk === null ? "start" : "center" });
+      // So that the next Tab reaches its buttons.
+      if (part instanceof HTMLElement) part.focus({ preventScroll: true });
     });
   };
   const step = (/** @type {1 | -1} */ by) => {
@@ -229,6 +231,18 @@ function ChangedFiles({ session, ends, found, split, workspaceVersion, restore, 
     if (!whole.older) return;
     restore(whole.older, { paths: pathsOf(file) }, hunk && { path: file.path, hunk, newer: whole.newer });
   };
+  const here = () => (at.file >= 0 ? at : files.length === 1 ? { file: 0, hunk: null } : null);
+  const restoreFile = () => {
+    const place = here();
+    const file = place && files[place.file];
+    if (file && !isBack(file)) restoreOne(file, undefined);
+  };
+  const restoreLines = () => {
+    const place = here();
+    const file = place && files[place.file];
+    const hunk = file && (file.hunks[place.hunk ?? -1] ?? (file.hunks.length === 1 ? file.hunks[0] : undefined));
+    if (file && hunk && canRestoreLines(file, whole)) restoreOne(file, hunk);
+  };
   useKeys(
     "Changes",
     [
@@ -236,8 +250,10 @@ function ChangedFiles({ session, ends, found, split, workspaceVersion, restore, 
       { key: "p", does: "Previous change", run: () => step(-1) },
       { key: "]", does: "Next file", run: () => goTo(Math.min(at.file + 1, files.length - 1), null) },
       { key: "[", does: "Previous file", run: () => goTo(Math.max(at.file - 1, 0), null) },
+      { key: "l", does: ends.newer === null ? "Restore these lines" : "Undo these lines", run: restoreLines },
+      { key: "f", does: "Restore this file", run: restoreFile },
     ],
-    [at, files, folded],
+    [at, files, folded, pending.value, whole.older, whole.newer],
   );
 
   return html`<div class="diff-body" ref=${list}>

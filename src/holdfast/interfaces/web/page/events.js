@@ -3,7 +3,7 @@
 // Guarantee: after a lost connection every listener is called with the type "caught-up", so a view
 // that reloads on each call misses nothing.
 
-import { apiAddress } from "./api.js";
+import { api, apiAddress } from "./api.js";
 import { signal } from "./html.js";
 
 /**
@@ -14,9 +14,13 @@ import { signal } from "./html.js";
 const TYPES = ["user", "file_edit", "checkpoint", "restore", "approval", "status"];
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 8000;
+const LOOK_AGAIN_MS = 3000;
 
 /** @type {import("./html.js").Signal<"connecting" | "live" | "lost">} */
 export const connection = signal("connecting");
+
+/** Why the store of the shown workspace cannot be read now. @type {import("./html.js").Signal<string | null>} */
+export const unavailable = signal(null);
 
 /** @type {Set<(event: LiveEvent) => void>} */
 const listeners = new Set();
@@ -39,6 +43,7 @@ function tell(event) {
 /** Follows the workspace that is shown, and stops following the previous one. */
 export function connect() {
   source?.close();
+  unavailable.value = null;
   const opened = new EventSource(apiAddress("/events"));
   source = opened;
   opened.onopen = () => {
@@ -59,10 +64,36 @@ export function connect() {
     opened.addEventListener(type, (event) => {
       const said = parsed(/** @type {MessageEvent} */ (event).data);
       if (said.what === "progress") return; // callers poll long operations themselves
+      if (said.what === "unavailable") waitForStore(opened, detailOf(said.about));
       const session = said.session_id ?? said.dialog_id;
       tell({ type, session: typeof session === "string" ? session : null });
     });
   }
+}
+
+/** The stream does not say when the store is back. @param {EventSource} opened @param {string} why */
+function waitForStore(opened, why) {
+  const isKnown = unavailable.value !== null;
+  unavailable.value = why;
+  if (isKnown) return;
+  const look = () =>
+    setTimeout(async () => {
+      if (source !== opened) return;
+      try {
+        await api.overview();
+        unavailable.value = null;
+        tell({ type: "caught-up", session: null });
+      } catch {
+        look();
+      }
+    }, LOOK_AGAIN_MS);
+  look();
+}
+
+/** @param {unknown} about */
+function detailOf(about) {
+  const detail = /** @type {{detail?: unknown} | undefined} */ (about)?.detail;
+  return typeof detail === "string" ? detail : "";
 }
 
 /** @param {string} text @returns {Record<string, unknown>} */

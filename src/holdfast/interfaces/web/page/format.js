@@ -106,7 +106,17 @@ export function pathParts(path) {
  */
 export function visible(text) {
   return text.replace(
-    /[\u0000-\u0008\u000b-\u001f\u007f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g,
-    (found) => `‹${found.codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0")}›`,
+    /[\u0000-\u0008\u000b-\u001f\u007f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g,
+    coded,
   );
+}
+
+/** The same for a path or name, which is one line. @param {string} path */
+export function visiblePath(path) {
+  return visible(path).replace(/[\t\n]/g, coded);
+}
+
+/** @param {string} character */
+function coded(character) {
+  return `‹${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0")}›`;
 }

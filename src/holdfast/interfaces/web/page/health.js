@@ -9,6 +9,7 @@ import { useLiveVersion } from "./live-version.js";
 import { useLoaded } from "./load.js";
 import { durations, gauge } from "./metrics.js";
 import { Loading, Refused } from "./states.js";
+import { sentence } from "./words.js";
 
 const SIGNS = /** @type {Record<string, [string, string, string]>} */ ({
   ok: ["✓", "ok", "fine"],
@@ -25,11 +26,12 @@ export function HealthView() {
   const overview = useLoaded(() => api.overview(), [version], { keep: true });
   const status = useLoaded(() => api.status(), [version], { keep: true });
   const measured = useLoaded(() => api.metrics(), [version], { keep: true });
+  const times = useLoaded(() => api.durations(), [version], { keep: true });
   const growth = useLoaded(() => api.growth(), [version], { keep: true });
   const doctor = useLoaded(() => api.doctor(), [], { keep: true });
   const [store, figures, now] = [overview.value, measured.value, status.value];
-  const saves = figures === null ? null : durations(figures, "checkpoint_creation_duration_seconds", 1000);
-  const restores = figures === null ? null : durations(figures, "checkpoint_restoration_latency_ms", 1);
+  const saves = durations(times.value?.saves ?? []);
+  const restores = durations(times.value?.restores ?? []);
   if (overview.error && !store) {
     return html`<main class="page"><div class="column"><h1>Health</h1>
       <${Refused} doing="The store could not be read" error=${overview.error} again=${overview.again} /></div></main>`;
@@ -45,13 +47,18 @@ export function HealthView() {
         style=${{ width: `${Math.min(100, (100 * store.store_bytes) / store.budget_bytes)}%` }}></i></span></div>
       <div class="figure"><b>${store.checkpoints.toLocaleString("en")}</b><span>
         ${store.checkpoints === 1 ? "checkpoint" : "checkpoints"} in ${plural(store.sessions, "session")}</span></div>
-      ${figures !== null && html`<${Watch} figures=${figures} />`}
+      ${figures !== null && html`<${Watch} figures=${figures} reason=${now?.watch?.reason ?? null} />`}
       ${now && html`<${LastCheck} last=${now.last_check} />`}
-      <${Speed} doing="save" found=${saves} />
-      <${Speed} doing="restore" found=${restores} />
+      ${
+        times.value &&
+        html`<${Speed} doing="save" found=${saves} covers="by the daemon and this page since they started"
+        none="The daemon and this page have not saved since they started. Other programs keep no times." />
+      <${Speed} doing="restore" found=${restores} covers="by any program, after the safety checkpoint"
+        none="No recent restore in the log." />`
+      }
       ${
         now?.cleanup &&
-        html`<div class="figure"><b>${sentenceCase(longAgo(now.cleanup.at))}</b>
+        html`<div class="figure"><b>${sentence(longAgo(now.cleanup.at))}</b>
         <span>last cleanup: ${plural(now.cleanup.deleted, "checkpoint")} removed, ${size(now.cleanup.freed_bytes)} freed</span></div>`
       }
     </div>
@@ -76,8 +83,8 @@ export function HealthView() {
         finding=${one} cure=${null} />`,
       )}</div>`
     }
-    ${saves && saves.count > 0 && html`<h2>How long saves took</h2><div class="box"><${DurationChart} buckets=${saves.buckets} label="Saves" /></div>`}
-    ${restores && restores.count > 0 && html`<h2>How long restores took</h2><div class="box"><${DurationChart} buckets=${restores.buckets} label="Restores" /></div>`}
+    ${saves && html`<h2>How long saves took</h2><div class="box"><${DurationChart} buckets=${saves.buckets} label="Saves" /></div>`}
+    ${restores && html`<h2>How long restores took</h2><div class="box"><${DurationChart} buckets=${restores.buckets} label="Restores" /></div>`}
     <h2>What doctor found</h2>
     ${
       doctor.error
@@ -91,33 +98,30 @@ export function HealthView() {
   </div></main>`;
 }
 
-/** @param {{doing: string, found: import("./metrics.js").Durations | null}} props */
-function Speed({ doing, found }) {
-  if (!found || found.half === null) {
-    return html`<div class="figure"><b class="none">—</b><span>no ${doing} by this page since the server started</span></div>`;
+/** @param {{doing: string, found: import("./metrics.js").Durations | null, covers: string, none: string}} props */
+function Speed({ doing, found, covers, none }) {
+  if (!found) {
+    return html`<div class="figure"><b class="none">—</b><span>${none}</span></div>`;
   }
-  const slowest = found.most === null ? "" : ` · p95 ≤ ${duration(found.most)}`;
-  return html`<div class="figure"><b>≤ ${duration(found.half)}</b>
-    <span>p50${slowest} of ${plural(found.count, doing)}</span></div>`;
+  return html`<div class="figure"><b>${duration(found.half)}</b>
+    <span>p50 · p95 ${duration(found.most)} · ${plural(found.count, doing)} ${covers}</span></div>`;
 }
 
 /** @param {{last: {at: string, problems: number} | null}} props */
 function LastCheck({ last }) {
   if (!last) return html`<div class="figure"><b class="none">—</b><span>never checked for damage</span></div>`;
   const found = last.problems === 0 ? "no damage found" : `${plural(last.problems, "problem")} found`;
-  return html`<div class="figure"><b>${sentenceCase(longAgo(last.at))}</b><span>last check: ${found}</span></div>`;
+  return html`<div class="figure"><b>${sentence(longAgo(last.at))}</b><span>last check: ${found}</span></div>`;
 }
 
-/** @param {string} words */
-function sentenceCase(words) {
-  return words.charAt(0).toUpperCase() + words.slice(1);
-}
-
-/** @param {{figures: string}} props */
-function Watch({ figures }) {
+/** @param {{figures: string, reason: string | null}} props `reason` is why the watch cannot be trusted now */
+function Watch({ figures, reason }) {
   if (gauge(figures, "watcher_active") !== 1) {
-    return html`<div class="figure"><b>Not watched</b>
-      <span>The daemon does not watch this workspace. Hooks still save before every edit.</span></div>`;
+    const [title, words] =
+      gauge(figures, "watcher_cpu_seconds_total") === null
+        ? ["No daemon", "Hooks save without it, but take longer."]
+        : ["Not watched", `The daemon runs, but does not watch this workspace${reason ? `: ${visible(reason)}` : ""}.`];
+    return html`<div class="figure"><b>${title}</b><span>${words}</span></div>`;
   }
   const directories = plural(gauge(figures, "watcher_directories") ?? 0, "directory", "directories");
   const overflows = gauge(figures, "watcher_overflows") ?? 0;
@@ -143,7 +147,8 @@ function Findings({ list }) {
 }
 
 /** @param {{status: string, subject: string, finding: string, cure: string | null}} props */
-function Finding({ status, subject, finding, cure }) {
+function Finding({ status, subject, finding, cure: said }) {
+  const cure = said?.replace(/^run: /, "");
   const [sign, kind, words] = SIGNS[status] ?? ["▲", "warning", status];
   return html`<div class="finding"><span class=${`sign ${kind}`}><span aria-hidden="true">${sign}</span>
     <span class="unseen">${words}</span></span><b>${visible(subject)}</b><span>${visible(finding)}${

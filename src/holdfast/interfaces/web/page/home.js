@@ -1,12 +1,13 @@
 // Home: every workspace on this machine and its sessions, most recently active first.
 
 import { api } from "./api.js";
-import { exactTime, longAgo, plural, size, visible } from "./format.js";
+import { plural, size, visible } from "./format.js";
 import { html, useEffect, useState } from "./html.js";
 import { useLiveVersion } from "./live-version.js";
 import { useLoaded } from "./load.js";
 import { address, navigate } from "./router.js";
-import { FirstSteps, Loading, Refused } from "./states.js";
+import { FirstSteps, Loading, Refused, isNothingSaved } from "./states.js";
+import { Ago, now_ms } from "./time-ago.js";
 import { agentName, isWorking, statusWords } from "./words.js";
 
 const FIRST_SESSIONS = 12;
@@ -14,22 +15,24 @@ const REFRESH_MS = 500;
 
 export function HomeView() {
   const version = useLiveVersion(REFRESH_MS);
+  const minute = Math.floor(now_ms.value / 60_000); // only the shown workspace has live events
   const loaded = useLoaded(
     async () => {
       const { workspaces } = await api.workspaces();
+      if (workspaces.length === 0) await requireNothingSaved();
       const ownFirst = workspaces.toSorted(
         (/** @type {any} */ one, /** @type {any} */ other) => other.is_own - one.is_own,
       );
       return Promise.all(ownFirst.map(async (/** @type {any} */ one) => ({ ...one, loaded: await sessionsOf(one) })));
     },
-    [version],
+    [version, minute],
     { keep: true },
   );
   useEffect(() => void (document.title = "Holdfast"), []);
   const find = (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     const query = String(new FormData(/** @type {HTMLFormElement} */ (event.target)).get("q") ?? "").trim();
-    navigate(`${address("search")}?q=${encodeURIComponent(query)}`);
+    navigate(`${address("search")}?${new URLSearchParams({ q: query, in: "all" })}`);
   };
   const found = loaded.value;
   const isEmpty = found && found.every((/** @type {any} */ one) => one.loaded.sessions.length === 0);
@@ -47,6 +50,20 @@ export function HomeView() {
             : found.map((/** @type {any} */ one) => html`<${WorkspaceCard} key=${one.id} workspace=${one} />`)
     }
   </div></main>`;
+}
+
+/** A project that was moved or lost is not listed. It must not look like a new one. */
+async function requireNothingSaved() {
+  let own;
+  try {
+    own = await api.overview();
+  } catch (error) {
+    if (isNothingSaved(error)) return;
+    throw error;
+  }
+  throw Object.assign(new Error(`${visible(own.path)} is not there any more.`), {
+    hint: "If you moved the project, open the page from its new place: holdfast ui",
+  });
 }
 
 /** A workspace that cannot be read must not hide the others. @param {any} workspace */
@@ -105,8 +122,7 @@ function SessionLine({ one, base, workspace }) {
       ${agentName(one.agent)} · ${status}${one.is_current ? " · current session" : ""}</small></span>
     <span class="num soft">${plural(one.checkpoints, "checkpoint")}</span>
     <span><${Approval} one=${one} workspace=${workspace} /></span>
-    <time class="num faint" datetime=${one.last_activity} title=${exactTime(one.last_activity)}>
-      ${longAgo(one.last_activity)}</time>
+    <${Ago} class="num faint" at=${one.last_activity} />
   </a></li>`;
 }
 

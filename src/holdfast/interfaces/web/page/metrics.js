@@ -1,36 +1,20 @@
-// The server's metrics, parsed from its Prometheus output. Pure.
+// What the server measured: durations, and its metrics in the Prometheus text format. Pure.
+
+const EDGES_MS = [5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000];
 
 /** @typedef {{most_ms: number, count: number}} Bucket durations up to `most_ms` and above the previous bucket */
-/** @typedef {{count: number, half: number | null, most: number | null, buckets: Bucket[]}} Durations p50 and p95 in milliseconds, as upper bounds from the buckets */
+/** @typedef {{count: number, half: number, most: number, buckets: Bucket[]}} Durations p50 and p95 in milliseconds */
 
-/**
- * @param {string} text the exposition format
- * @param {string} name of a histogram; all its labels are added up
- * @param {number} unit_ms how many milliseconds one unit of the histogram is
- * @returns {Durations}
- */
-export function durations(text, name, unit_ms) {
-  /** @type {Map<number, number>} */
-  const reached = new Map();
-  for (const line of text.split("\n")) {
-    if (!line.startsWith(`${name}_bucket{`)) continue;
-    const bound = /le="([^"]+)"/.exec(line)?.[1];
-    const count = Number(line.slice(line.lastIndexOf(" ") + 1));
-    if (bound === undefined || Number.isNaN(count)) continue;
-    const edge = bound === "+Inf" ? Infinity : Number(bound) * unit_ms;
-    reached.set(edge, (reached.get(edge) ?? 0) + count);
-  }
-  const edges = [...reached.keys()].sort((one, other) => one - other);
-  const total = reached.get(Infinity) ?? 0;
-  const at = (/** @type {number} */ share) => {
-    const edge = edges.find((one) => (reached.get(one) ?? 0) >= share * total);
-    return total === 0 || edge === undefined || edge === Infinity ? null : edge;
-  };
-  const buckets = edges.map((edge, index) => ({
-    most_ms: edge,
-    count: (reached.get(edge) ?? 0) - (index > 0 ? (reached.get(edges[index - 1]) ?? 0) : 0),
-  }));
-  return { count: total, half: at(0.5), most: at(0.95), buckets };
+/** @param {number[]} times_ms @returns {Durations | null} null for none */
+export function durations(times_ms) {
+  if (times_ms.length === 0) return null;
+  const sorted = times_ms.toSorted((one, other) => one - other);
+  const at = (/** @type {number} */ share) => sorted[Math.ceil(share * sorted.length) - 1];
+  const buckets = [...EDGES_MS, Infinity].map((most_ms, index) => {
+    const above = EDGES_MS[index - 1] ?? -1;
+    return { most_ms, count: sorted.filter((one) => one > above && one <= most_ms).length };
+  });
+  return { count: sorted.length, half: at(0.5), most: at(0.95), buckets };
 }
 
 /** A metric without labels; null if the server does not report it. @param {string} text @param {string} name */

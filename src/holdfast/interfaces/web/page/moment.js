@@ -3,17 +3,18 @@
 import { Annotations } from "./annotations.js";
 import { api } from "./api.js";
 import { CopyButton } from "./copy-button.js";
-import { exactTime, clock, longAgo, plural, shortId, size, visible } from "./format.js";
+import { clock, plural, shortId, size, visible, visiblePath } from "./format.js";
 import { useDraft } from "./draft.js";
 import { html, useState } from "./html.js";
 import { left } from "./icons.js";
 import { useLoaded } from "./load.js";
 import { Empty, Loading, Refused } from "./states.js";
+import { Ago } from "./time-ago.js";
 import { changedFiles, hasConfidence, sureness } from "./timeline-rows.js";
 import { sayProblem } from "./toast.js";
-import { changeWords, componentWords, kindWords, returnTitle, riskOf, titleOf } from "./words.js";
+import { agentName, changeWords, kindWords, returnTitle, riskOf, titleOf } from "./words.js";
 
-const MOST_LEFT_OUT = 8;
+const MOST_LISTED = 8;
 
 /**
  * @param {object} props
@@ -137,13 +138,12 @@ function Facts({ session, moment, directories }) {
       html`<dt>${moment.message.role === "user" ? "You asked" : "Message"}</dt>
       <dd>“${visible(shortened(moment.message.content))}”</dd>`
     }
-    <dt>When</dt><dd><time datetime=${moment.created_at} title=${exactTime(moment.created_at)}><span class="num">
-      ${clock(moment.created_at)}</span> · ${longAgo(moment.created_at)}</time></dd>
+    <dt>When</dt><dd><span class="num">${clock(moment.created_at)}</span> · <${Ago} at=${moment.created_at} /></dd>
     <dt>Changed</dt><dd>${changeWords(moment.changed, directories)}${changedFiles(moment) > 0 && " since the previous step"}</dd>
     <dt>Saved</dt><dd class="num">${plural(moment.file_count, "file")} · ${size(moment.size_bytes)}</dd>
-    ${git && html`<dt>Git</dt><dd>${gitWords(git)}</dd>`}
+    ${git && html`<dt>Git</dt><dd><${Git} key=${moment.id} git=${git} /></dd>`}
     ${moment.databases.length > 0 && html`<${Databases} session=${session} moment=${moment} />`}
-    ${savedBesides(moment) && html`<dt>Also saved</dt><dd>${savedBesides(moment)}</dd>`}
+    <${Besides} key=${`besides ${moment.id}`} session=${session} moment=${moment} />
     ${failed.map((/** @type {any} */ one) => html`<dt>Not saved</dt><dd>${visible(one.name)}: ${visible(one.failure)}</dd>`)}
     ${moment.skipped.length > 0 && html`<dt>Skipped</dt><dd><${LeftOut} skipped=${moment.skipped} /></dd>`}
     <dt>Id</dt><dd class="id"><code>${shortId(moment.id)}</code> <${CopyButton} text=${moment.id}
@@ -157,18 +157,29 @@ function shortened(text) {
 }
 
 /**
- * `feature/async` @ `9b2e10c`, 4 dirty, 1 staged.
- * @param {{branch: string | null, commit_hash: string | null, dirty: number | null, dirty_files: string[], staged_files: string[]}} git
+ * `feature/async` @ `9b2e10c`, and the files that differ from it.
+ * @param {{git: {branch: string | null, commit_hash: string | null, dirty: number | null, dirty_files: string[], staged_files: string[]}}} props
  */
-function gitWords(git) {
+function Git({ git }) {
   const place = git.branch ? html`<code>${visible(git.branch)}</code>` : "detached";
-  const commit = git.commit_hash && html` @ <code>${git.commit_hash.slice(0, 7)}</code>`;
   const dirt = [
-    git.dirty && `${git.dirty} dirty`,
+    git.dirty && `${git.dirty.toLocaleString("en")} dirty`,
     git.staged_files.length > 0 && `${git.staged_files.length} staged`,
   ].filter(Boolean);
-  const files = git.dirty_files.map(visible).join("\n");
-  return html`${place}${commit}${dirt.length > 0 && html`, <span title=${files}>${dirt.join(", ")}</span>`}`;
+  const files = [...new Set([...git.staged_files, ...git.dirty_files])];
+  const total = Math.max(files.length, git.dirty ?? 0);
+  return html`${place}${git.commit_hash && html` @ <code>${git.commit_hash.slice(0, 7)}</code>`}
+    ${
+      dirt.length > 0 &&
+      html`<details><summary>${dirt.join(", ")}</summary><ul>
+      ${files
+        .slice(0, MOST_LISTED)
+        .map(
+          (path) =>
+            html`<li><code>${visiblePath(path)}</code>${git.staged_files.includes(path) && html` <span class="faint">staged</span>`}</li>`,
+        )}
+      ${total > MOST_LISTED && html`<li class="faint">and ${(total - MOST_LISTED).toLocaleString("en")} more</li>`}</ul></details>`
+    }`;
 }
 
 /** Counting rows takes longer than the rest, so the counts are added later. @param {{session: string, moment: any}} props */
@@ -189,13 +200,47 @@ function databaseWords(one) {
   return html`<code>${visible(one.name)}</code> · ${parts.filter(Boolean).join(", ")}`;
 }
 
-/** Other saved state that is not listed above. @param {any} moment */
-function savedBesides(moment) {
-  const names = ["agents", "external", "worktrees", "knowledge"];
-  const saved = moment.components.filter(
-    (/** @type {any} */ one) => !one.failure && names.includes(one.name) && Object.keys(one.facts).length > 0,
-  );
-  return saved.map((/** @type {any} */ one) => componentWords(one.name)).join(", ");
+/** Other saved state: agent memory, worktrees, files outside. @param {{session: string, moment: any}} props */
+function Besides({ session, moment }) {
+  const facts = new Map(moment.components.map((/** @type {any} */ one) => [one.name, one.failure ? {} : one.facts]));
+  const { files = 0, given = [] } = facts.get("agents") ?? {};
+  const worktrees = /** @type {{path: string, ref: string | null}[]} */ (facts.get("worktrees")?.worktrees ?? []);
+  const outside = /** @type {string[]} */ (facts.get("external")?.paths ?? []);
+  return html`${files > 0 && html`<dt>Memory</dt><dd><${Memory} session=${session} moment=${moment.id} files=${files} /></dd>`}
+    ${
+      given.length > 0 &&
+      html`<dt>${given.length === 1 ? "Agent" : "Agents"}</dt><dd>
+      ${given.map((/** @type {[string, string]} */ [, agent]) => visible(agentName(agent))).join(", ")}</dd>`
+    }
+    ${
+      worktrees.length > 0 &&
+      html`<dt>${worktrees.length === 1 ? "Worktree" : "Worktrees"}</dt><dd><ul>${worktrees.map(
+        (one) =>
+          html`<li title=${visiblePath(one.path)}><code>${visiblePath(one.path.split("/").at(-1) ?? "")}</code>${
+            one.ref && html` on <code>${visible(one.ref.replace("refs/heads/", ""))}</code>`
+          }</li>`,
+      )}</ul></dd>`
+    }
+    ${
+      outside.length > 0 &&
+      html`<dt>Outside</dt><dd><details><summary>${plural(outside.length, "path")} outside the workspace</summary><ul>
+      ${outside.slice(0, MOST_LISTED).map((path) => html`<li><code>${visiblePath(path)}</code></li>`)}
+      ${outside.length > MOST_LISTED && html`<li class="faint">and ${outside.length - MOST_LISTED} more</li>`}</ul></details></dd>`
+    }`;
+}
+
+/** The files are loaded with their content, so only on request. @param {{session: string, moment: string, files: number}} props */
+function Memory({ session, moment, files }) {
+  const [isOpen, setOpen] = useState(false);
+  const loaded = useLoaded(() => (isOpen ? api.memory(session, moment) : null), [session, moment, isOpen]);
+  return html`<details onToggle=${(/** @type {Event} */ event) => setOpen(/** @type {HTMLDetailsElement} */ (event.target).open)}>
+    <summary>${plural(files, "file")}</summary>
+    ${loaded.busy && html`<span class="faint">Loading</span>`}
+    ${loaded.error !== null && html`<span class="faint">They could not be loaded.</span>`}
+    <ul>${(loaded.value?.files ?? []).map(
+      (/** @type {{path: string}} */ file) =>
+        html`<li><code title=${visiblePath(file.path)}>${visiblePath(file.path.split("/").at(-1) ?? "")}</code></li>`,
+    )}</ul></details>`;
 }
 
 /** @param {{skipped: {path: string, reason: string, failed?: boolean}[]}} props */
@@ -204,11 +249,11 @@ function LeftOut({ skipped }) {
   const shown = [...failed, ...skipped.filter((one) => !one.failed)];
   return html`<details><summary>
     ${plural(skipped.length, "path")}${failed.length > 0 && `, ${failed.length} could not be read`}</summary>
-    <ul>${shown.slice(0, MOST_LEFT_OUT).map(
-      (one) => html`<li><code>${visible(one.path)}</code> <span class="faint">
+    <ul>${shown.slice(0, MOST_LISTED).map(
+      (one) => html`<li><code>${visiblePath(one.path)}</code> <span class="faint">
       ${one.reason}</span></li>`,
     )}
-    ${shown.length > MOST_LEFT_OUT && html`<li class="faint">and ${shown.length - MOST_LEFT_OUT} more</li>`}</ul></details>`;
+    ${shown.length > MOST_LISTED && html`<li class="faint">and ${shown.length - MOST_LISTED} more</li>`}</ul></details>`;
 }
 
 /** @param {{calls: (string | Record<string, any>)[]}} props */

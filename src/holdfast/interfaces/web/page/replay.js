@@ -1,7 +1,7 @@
 // Replay: step through a session and view the old files. Nothing is changed.
 
 import { api } from "./api.js";
-import { clock, exactTime, longAgo, plural, size, visible } from "./format.js";
+import { clock, plural, size, visible, visiblePath } from "./format.js";
 import { html, useEffect, useRef, useState } from "./html.js";
 import { left, pause, play, stepBack, stepForward } from "./icons.js";
 import { wholeFile } from "./diff-file.js";
@@ -11,9 +11,10 @@ import { useLoaded } from "./load.js";
 import { Calls } from "./moment.js";
 import { address, momentAddress, navigate, route } from "./router.js";
 import { Empty, Loading, Refused } from "./states.js";
+import { Ago } from "./time-ago.js";
 import { SessionTimeline } from "./timeline-data.js";
 import { hasConfidence, sureness } from "./timeline-rows.js";
-import { changeWords, titleOf, titleText } from "./words.js";
+import { agentName, changeWords, titleOf, titleText } from "./words.js";
 
 const STEP_MS = 1500;
 const SPEEDS = [0.5, 1, 2, 4];
@@ -115,13 +116,13 @@ function Ticks({ list }) {
 function StepPanel({ session, step }) {
   const loaded = useLoaded((stop) => api.moment(session, step.id, stop), [step.id], { keep: true });
   const memory = useLoaded(() => api.memory(session, step.id).catch(() => ({ files: [] })), [step.id], { keep: true });
+  const agents = useLoaded(() => api.agents(session, step.id).catch(() => ({ agents: [] })), [step.id], { keep: true });
   const moment = loaded.value;
   return html`<section class="pane step" aria-label="This step"><div class="inside">
     <a class="button" href=${momentAddress(session, step.id)} title="Leave the replay at this moment (Esc)">${left} Leave the replay</a>
     <p class="tag quiet">Read-only · your files are not touched</p>
     <h2>${titleOf(step.reasoning)}</h2>
-    <p class="soft"><time datetime=${step.created_at} title=${exactTime(step.created_at)}>
-      ${longAgo(step.created_at)}</time> · ${changeWords(step.changed)}</p>
+    <p class="soft"><${Ago} at=${step.created_at} /> · ${changeWords(step.changed)}</p>
     ${
       moment?.message &&
       html`<div class="note"><small class="faint">
@@ -130,11 +131,22 @@ function StepPanel({ session, step }) {
     }
     ${moment && html`<${Calls} calls=${moment.tool_calls} />`}
     ${
+      agents.value?.agents?.length > 0 &&
+      html`<h3>Agents then</h3><ul>
+      ${agents.value.agents.map(
+        (
+          /** @type {{agent: string, session_id: string, state: unknown}} */ one,
+        ) => html`<li><details><summary>${visible(agentName(one.agent))}
+        <span class="faint">${visible(one.session_id)}</span></summary><pre class="call">
+        ${visible(JSON.stringify(one.state, null, 2))}</pre></details></li>`,
+      )}</ul>`
+    }
+    ${
       memory.value?.files?.length > 0 &&
       html`<h3>Agent memory then</h3><ul>
       ${memory.value.files.map(
         (/** @type {any} */ file) => html`<li><details><summary><code>
-      ${visible(file.path)}</code></summary><pre class="call">
+      ${visiblePath(file.path)}</code></summary><pre class="call">
       ${visible(file.content ?? "a binary file")}</pre></details></li>`,
       )}</ul>`
     }
@@ -200,7 +212,7 @@ function Directory({ session, moment, path, touched, chosen, choose, open, toggl
     if (entry.type === "directory") {
       return html`<li key=${entry.path}>
         <button class="plain" aria-expanded=${open.has(entry.path)} onClick=${() => toggle(entry.path)}>
-        ${open.has(entry.path) ? "▾" : "▸"} ${visible(name)}</button>
+        ${open.has(entry.path) ? "▾" : "▸"} ${visiblePath(name)}</button>
         ${
           open.has(entry.path) &&
           html`<ul class="directory">
@@ -211,7 +223,7 @@ function Directory({ session, moment, path, touched, chosen, choose, open, toggl
     return html`<li key=${entry.path}>
       <button class=${`plain${chosen === entry.path ? " chosen" : ""}`}
         aria-current=${chosen === entry.path ? "true" : null} onClick=${() => choose(entry.path)}>
-        ${visible(name)}${
+        ${visiblePath(name)}${
           touched.has(entry.path) &&
           html`<span class="touched" title="Changed in this step">●<span
         class="unseen"> changed in this step</span></span>`
@@ -223,13 +235,13 @@ function Directory({ session, moment, path, touched, chosen, choose, open, toggl
 function FileThen({ session, moment, path }) {
   const loaded = useLoaded(() => wholeFile(session, moment, path), [moment, path], { keep: true });
   if (loaded.error)
-    return html`<${Empty} title="This file did not exist at this moment"><p><code>${visible(path)}</code></p><//>`;
+    return html`<${Empty} title="This file did not exist at this moment"><p><code>${visiblePath(path)}</code></p><//>`;
   const file = loaded.value;
   if (!file) return html`<${Loading} label="Loading the file" />`;
   if (file.isBinary) return html`<${Empty} title="A binary file"><p>${size(file.size_bytes)}</p><//>`;
-  return html`<header class="content-head"><code>${visible(path)}</code><span class="faint num">
+  return html`<header class="content-head"><code>${visiblePath(path)}</code><span class="faint num">
     ${file.next === null && `${plural(file.lines.length, "line")} · `}${size(file.size_bytes)}</span></header>
-    <div class="lines" tabindex="0" role="group" aria-label=${visible(path)}><div class="grid">
+    <div class="lines" tabindex="0" role="group" aria-label=${visiblePath(path)}><div class="grid">
       ${file.lines.slice(0, MOST_LINES).map(
         (text, index) => html`<div class="line one"><i>${index + 1}</i><code>
       ${coloured(text, file.colours?.[index]).map((piece) =>

@@ -4,16 +4,17 @@ import { api } from "./api.js";
 import { Dialog } from "./dialog.js";
 import { Lines } from "./diff-file.js";
 import { hunkLines, reversed } from "./diff-lines.js";
-import { clock, dayOf, plural, visible } from "./format.js";
+import { clock, dayOf, plural, visible, visiblePath } from "./format.js";
 import { useHunkParts } from "./hunk-parts.js";
 import { html, useMemo, useState } from "./html.js";
 import { useLoaded } from "./load.js";
 import { changedWords, choiceRows, chosenPaths, chosenRows, rowWords } from "./restore-choice.js";
+import { restoredComponents } from "./restore-components.js";
 import { RestorePlan } from "./restore-plan.js";
 import { Loading, Refused } from "./states.js";
 import { say, sayProblem } from "./toast.js";
 import { undoWith } from "./undo.js";
-import { componentWords, titleText } from "./words.js";
+import { commandOf, titleText } from "./words.js";
 
 /** @typedef {import("./diff-lines.js").Hunk} Hunk */
 
@@ -25,8 +26,11 @@ import { componentWords, titleText } from "./words.js";
  * @property {import("./hunk-parts.js").ChosenLines} [lines] only these lines of one file
  */
 
-/** @param {{session: string, task: RestoreTask, close: () => void, done: () => void, compare: () => void}} props */
-export function RestorePanel({ session, task, close, done, compare }) {
+/**
+ * @param {{session: string, task: RestoreTask, events: import("./timeline-rows.js").TimelineEvent[], close: () => void, done: () => void, compare: () => void}} props
+ * `events` are those of the session, newest first.
+ */
+export function RestorePanel({ session, task, events, close, done, compare }) {
   const [components, setComponents] = useState(/** @type {Record<string, string>} */ ({}));
   const [left, setLeft] = useState(() => new Set(/** @type {string[]} */ ([])));
   const [progress, setProgress] = useState(/** @type {import("./api.js").Progress | null} */ (null));
@@ -66,7 +70,7 @@ export function RestorePanel({ session, task, close, done, compare }) {
   const checkedChoice = async () => {
     const whole = { ...choice, components };
     if (left.size === 0) return { ...whole, plan: plan.plan };
-    const part = { ...whole, paths: chosenPaths(rows, left) };
+    const part = { ...choice, paths: chosenPaths(rows, left) };
     const { plan: planOfPart } = await api.restorePreview(session, task.moment, part);
     // Checked after the part: if the whole plan is unchanged, so is the part.
     const now = await api.restorePreview(session, task.moment, whole);
@@ -91,16 +95,15 @@ export function RestorePanel({ session, task, close, done, compare }) {
     }
   };
 
-  const others = (plan?.components ?? []).flatMap((/** @type {any} */ one) =>
-    one.actions?.length > 0 ? [componentWords(one.name)] : [],
-  );
+  // A restore of some files leaves everything else as it is.
+  const others = plan && left.size === 0 ? restoredComponents(plan) : [];
   const blocked = plan?.conflicts?.length > 0;
   const nothing =
     (isOfLines && parts.value && chosenParts.length === 0) || (plan && chosen.length === 0 && others.length === 0);
   const foot = html`<p>The current state is saved first, so you can undo this.</p>
     <button onClick=${close}>Cancel</button>
     <button class="main" disabled=${!plan || preview.busy || isWorking || nothing || blocked} onClick=${run}>
-      ${isWorking ? "Restoring…" : buttonWords(task, rowWords(chosen), nothing, others)}</button>`;
+      ${isWorking ? "Restoring…" : plan || nothing ? buttonWords(task, rowWords(chosen), nothing, others) : isReset ? "Reset" : "Restore"}</button>`;
   return html`<${Dialog} close=${() => !isWorking && close()} title=${title(task, name)}
     under=${isOfLines ? "All other lines and files stay as they are." : target.value && html`<${Under} moment=${target.value} />`} foot=${foot}>
     ${
@@ -119,7 +122,8 @@ export function RestorePanel({ session, task, close, done, compare }) {
     ${
       plan &&
       html`<${RestorePlan} session=${session} task=${task} plan=${plan} rows=${rows}
-      fileCount=${target.value?.file_count ?? null} left=${left} setLeft=${setLeft} components=${components} setComponents=${setComponents} />`
+      fileCount=${target.value?.file_count ?? null} left=${left} setLeft=${setLeft} components=${components} setComponents=${setComponents}
+      commands=${commandsSince(events, plan.restored_to)} />`
     }
     ${progress && html`<section><${ProgressLine} progress=${progress} /></section>`}
   <//>`;
@@ -140,8 +144,8 @@ function ChosenChanges({ parts, left, setLeft, compare }) {
       (one) => html`<div class=${there.length > 1 ? "part" : null} key=${one.id}>
       ${
         there.length > 1 &&
-        html`<input type="checkbox" checked=${!left.has(one.id)} aria-label=${`The change at line ${one.new_start}`}
-        onChange=${() => toggle(one.id)} />`
+        html`<label class="tick"><input type="checkbox" checked=${!left.has(one.id)}
+          aria-label=${`The change at line ${one.new_start}`} onChange=${() => toggle(one.id)} /></label>`
       }
       <div class="peek"><${Lines} lines=${hunkLines(reversed(one))} split=${false} /></div></div>`,
     )}</section>`
@@ -175,8 +179,8 @@ function inQuotes(reasoning) {
 function title(task, name) {
   if (task.what === "reset") return `Reset to “${name}”`;
   if (task.lines)
-    return html`${task.lines.newer === null ? "Restore lines of" : "Undo lines in"} <code>${visible(task.lines.path)}</code>`;
-  if (task.choice.paths?.length === 1) return html`Restore <code>${visible(task.choice.paths[0])}</code>`;
+    return html`${task.lines.newer === null ? "Restore lines of" : "Undo lines in"} <code>${visiblePath(task.lines.path)}</code>`;
+  if (task.choice.paths?.length === 1) return html`Restore <code>${visiblePath(task.choice.paths[0])}</code>`;
   return `Restore “${name}”`;
 }
 
@@ -185,7 +189,8 @@ function buttonWords(task, files, nothing, others) {
   if (nothing) return "Nothing to restore";
   if (task.lines) return task.lines.newer === null ? "Restore these lines" : "Undo these lines";
   const what = [...(files ? [files] : []), ...others];
-  const listed = what.length > 1 ? `${what.slice(0, -1).join(", ")} and ${what.at(-1)}` : what[0];
+  const and = what.length > 2 || what[0].includes(" and ") ? ", and " : " and ";
+  const listed = what.length > 1 ? what.slice(0, -1).join(", ") + and + what.at(-1) : what[0];
   return `${task.what === "reset" ? "Reset" : "Restore"} ${listed}`;
 }
 
@@ -202,9 +207,29 @@ function sayRestored(session, task, outcome, done) {
   const changed = changedWords(outcome);
   const way = { undo: () => api.undo(session), redo: () => api.redo(session) };
   const skipped = outcome.skipped?.length ? ` ${plural(outcome.skipped.length, "path")} could not be restored.` : "";
-  const what = task.lines ? `lines of ${visible(task.lines.path)}` : changed;
+  const what = task.lines ? `lines of ${visiblePath(task.lines.path)}` : changed;
   say({
     text: !changed ? `Nothing needed to change.${skipped}` : `Restored ${what}.${skipped}`,
     action: outcome.safety_checkpoint || changed ? { label: "Undo", run: () => undoWith(way, done) } : undefined,
   });
+}
+
+/**
+ * The commands that an agent ran after a moment, newest first; none if the moment is not among the events.
+ * @param {import("./timeline-rows.js").TimelineEvent[]} events newest first @param {string} moment
+ * @returns {import("./restore-plan.js").RunCommand[]}
+ */
+export function commandsSince(events, moment) {
+  const place = events.findIndex((event) => event.checkpoint?.id === moment);
+  /** @type {(import("./restore-plan.js").RunCommand & {ended: boolean})[]} */
+  const found = [];
+  for (const event of events.slice(0, Math.max(0, place + 1)).reverse()) {
+    const run = commandOf(event.checkpoint?.reasoning ?? "");
+    if (!run) continue;
+    const last = found.at(-1);
+    // The moment after a call quotes all of it.
+    if (run.ended && last && !last.ended) Object.assign(last, { ...run, at: last.at });
+    else if (!run.ended || event.checkpoint?.id !== moment) found.push({ ...run, at: event.at });
+  }
+  return found.reverse();
 }

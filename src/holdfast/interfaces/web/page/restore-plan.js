@@ -1,15 +1,17 @@
 // The restore preview in the panel: files, components, git, and what stays unchanged.
 
 import { api } from "./api.js";
-import { Lines } from "./diff-file.js";
+import { Lines, sizeWords } from "./diff-file.js";
 import { hunkLines, reversed } from "./diff-lines.js";
-import { exactTime, longAgo, plural, visible } from "./format.js";
+import { plural, visible, visiblePath } from "./format.js";
 import { html, useState } from "./html.js";
 import { useLoaded } from "./load.js";
 import { PathName } from "./path-name.js";
 import { chosenPart, chosenRows, deed, isLeaf, presentPaths, toggled } from "./restore-choice.js";
+import { OtherState, offerIn } from "./restore-components.js";
 import { Loading } from "./states.js";
-import { agentName, componentWords, remarkWords, withoutOptions } from "./words.js";
+import { Ago } from "./time-ago.js";
+import { agentName, remarkWords } from "./words.js";
 
 const MOST_LISTED = 200;
 
@@ -24,16 +26,30 @@ const MOST_LISTED = 200;
  * @param {number | null} props.fileCount files of the moment; null until known
  * @param {Set<string>} props.left @param {(left: Set<string>) => void} props.setLeft
  * @param {Record<string, string>} props.components @param {(components: Record<string, string>) => void} props.setComponents
+ * @param {RunCommand[]} props.commands that an agent ran since the moment
  */
-export function RestorePlan({ session, task, plan, rows, fileCount, left, setLeft, components, setComponents }) {
+export function RestorePlan({
+  session,
+  task,
+  plan,
+  rows,
+  fileCount,
+  left,
+  setLeft,
+  components,
+  setComponents,
+  commands,
+}) {
   // Lines and single files are shown in full, so no counts are needed.
   const isOneFile = task.choice.paths !== undefined && rows.length === 1;
   const canChoose = task.what === "moment" && !task.lines && rows.filter(isLeaf).length > 1;
   const changes = new Map(plan.last_changes.map((/** @type {LastChange} */ one) => [one.path, one]));
   const types = new Map(rows.map((one) => [one.path, one.type]));
   const databases = plan.databases.filter((/** @type {{path: string}} */ one) => !left.has(one.path));
-  const remarks = new Set(plan.remarks);
-  const warnings = plan.warnings.filter((/** @type {string} */ one) => !remarks.has(one));
+  // What the page offers as a choice needs no warning.
+  const said = plan.warnings.filter((/** @type {string} */ one) => task.choice.paths !== undefined || !offerIn(one));
+  const remarks = said.filter((/** @type {string} */ one) => plan.remarks.includes(one));
+  const warnings = said.filter((/** @type {string} */ one) => !plan.remarks.includes(one));
   return html`
     ${!isOneFile && html`<${Counts} rows=${rows} isPart=${task.choice.paths !== undefined} fileCount=${fileCount} left=${left} />`}
     ${
@@ -69,27 +85,16 @@ export function RestorePlan({ session, task, plan, rows, fileCount, left, setLef
       html`<section aria-label="Databases"><h3>Databases</h3>
       ${databases.map(
         (/** @type {{path: string, now: Rows, then: Rows}} */ one) => html`<div class="option"><code>
-        ${visible(one.path)}</code> <span class="soft num">${rowWords(one, deed(types.get(one.path) ?? ""))}</span></div>`,
+        ${visiblePath(one.path)}</code> <span class="soft num">${rowWords(one, deed(types.get(one.path) ?? ""))}</span></div>`,
       )}</section>`
     }
     ${
-      (plan.components.length > 0 || plan.git) &&
-      html`<section><h3>Other state</h3>
-      ${plan.components.map(
-        (/** @type {any} */ one) => html`<${ComponentChoice} one=${one}
-        choose=${(/** @type {string} */ mode) => setComponents({ ...components, [one.name]: mode })} />`,
-      )}
-      ${
-        plan.git &&
-        !plan.components.some((/** @type {any} */ one) => one.name === "git") &&
-        html`<${GitChoice}
-        git=${plan.git} chosen=${components.git ?? "files"}
-        choose=${(/** @type {string} */ mode) => setComponents({ ...components, git: mode })} />`
-      }
-    </section>`
+      task.choice.paths === undefined &&
+      html`<${OtherState} plan=${plan} isPart=${left.size > 0} canChoose=${task.what === "moment"} components=${components}
+      setComponents=${setComponents} />`
     }
     ${
-      (plan.warnings.length > 0 || plan.working?.length > 0 || plan.kept.length > 0 || plan.missing.length > 0) &&
+      (said.length > 0 || plan.working?.length > 0 || plan.kept.length > 0 || plan.missing.length > 0) &&
       html`<section>
       ${(plan.working ?? []).map(
         (/** @type {string} */ one) => html`<p class="note caution">
@@ -97,9 +102,9 @@ export function RestorePlan({ session, task, plan, rows, fileCount, left, setLef
       )}
       ${warnings.map((/** @type {string} */ one) => html`<p class="note caution">${remarkWords(one, true)}</p>`)}
       ${
-        plan.remarks.length > 0 &&
+        remarks.length > 0 &&
         html`<ul class="remarks">
-        ${plan.remarks.map((/** @type {string} */ one) => html`<li>${remarkWords(one, true)}</li>`)}</ul>`
+        ${remarks.map((/** @type {string} */ one) => html`<li>${remarkWords(one, true)}</li>`)}</ul>`
       }
       ${
         plan.kept.length > 0 &&
@@ -114,7 +119,25 @@ export function RestorePlan({ session, task, plan, rows, fileCount, left, setLef
         <${Reasons} list=${plan.missing} /></details>`
       }
     </section>`
-    }`;
+    }
+    ${task.choice.paths === undefined && rows.length > 0 && html`<${NotUndone} commands=${commands} />`}`;
+}
+
+/** @typedef {{command: string, at: string}} RunCommand */
+
+/** What a restore cannot reach, and the commands that may have changed it. @param {{commands: RunCommand[]}} props newest first */
+function NotUndone({ commands }) {
+  return html`<section aria-label="Not undone"><p class="soft"><b>Not undone:</b> network calls, git remotes, other databases
+      and services, packages installed elsewhere, background processes.</p>
+    ${
+      commands.length > 0 &&
+      html`<details><summary>${plural(commands.length, "command")} ran since</summary>
+      <ul class="ran">${commands
+        .slice(0, MOST_LISTED)
+        .map(
+          (one) => html`<li><code>${visible(one.command)}</code> <${Ago} class="faint num" at=${one.at} /></li>`,
+        )}</ul></details>`
+    }</section>`;
 }
 
 /** Buttons that check many files at once. @param {{rows: ChoiceRow[], setLeft: (left: Set<string>) => void}} props */
@@ -199,7 +222,7 @@ function ChangedBy({ change, session }) {
     unsaved: "not saved yet",
   }[change.by];
   return html`<span class=${isMine ? "by mine" : "by other"} title="Last change">${visible(who)}${
-    change.at && html`, <time datetime=${change.at} title=${exactTime(change.at)}>${longAgo(change.at)}</time>`
+    change.at && html`, <${Ago} at=${change.at} />`
   }</span>`;
 }
 
@@ -210,8 +233,8 @@ function StepLine({ session, target, row, change, part, isOpen, toggle }) {
   return html`<li class=${row.isDirectory ? "directory" : null}>
     ${
       toggle
-        ? html`<input type="checkbox" checked=${part === "all"} indeterminate=${part === "some"} aria-label=${visible(path)}
-      onChange=${toggle} />`
+        ? html`<label class="tick"><input type="checkbox" checked=${part === "all"} indeterminate=${part === "some"}
+          aria-label=${visiblePath(path)} onChange=${toggle} /></label>`
         : html`<span></span>`
     }
     <span class=${`does ${deed(row.type ?? "")}`}>${doesWords(row, part)}</span>
@@ -221,7 +244,7 @@ function StepLine({ session, target, row, change, part, isOpen, toggle }) {
       row.isDirectory
         ? html`<small>directory</small>`
         : html`<small><button class="link" aria-expanded=${isShown}
-      aria-label=${`${isShown ? "Hide" : "Show"} what changes in ${visible(row.path)}`}
+      aria-label=${`${isShown ? "Hide" : "Show"} what changes in ${visiblePath(row.path)}`}
       onClick=${() => setShown(!isShown)}>${isShown ? "hide" : "show"}</button></small>`
     }
     ${isShown && html`<${Peek} session=${session} target=${target} path=${row.path} />`}
@@ -245,55 +268,25 @@ function Peek({ session, target, path }) {
   const shown = /** @type {import("./diff-lines.js").Hunk[]} */ (file?.hunks ?? []);
   if (shown.length === 0)
     return html`<div class="peek"><p class="remark soft">
-      ${file?.content === "binary" ? "A binary file." : "No lines to show."}</p></div>`;
+      ${
+        file?.content === "binary"
+          ? `A binary file: ${sizeWords(swapped(file))}.`
+          : file?.content === "too_large"
+            ? `Too large to show by line: ${sizeWords(swapped(file))}.`
+            : "No lines to show."
+      }</p></div>`;
   return html`<div class="peek">${shown.map((one) => html`<${Lines} lines=${hunkLines(reversed(one))} split=${false} />`)}</div>`;
 }
 
-/** @param {{one: any, choose: (mode: string) => void}} props */
-function ComponentChoice({ one, choose }) {
-  const modes = Object.entries(one.choices ?? {});
-  const actions = /** @type {string[]} */ (one.actions ?? []);
-  const isOn = actions.length > 0;
-  const said = isOn ? actions : one.blocked?.length > 0 ? one.blocked : ["nothing to restore"];
-  const name = componentWords(one.name);
-  return html`<div class="option"><label class="option grow">
-    <input type="checkbox" checked=${isOn} disabled=${!isOn && modes.length === 0}
-      onChange=${() => choose(isOn ? "files" : (modes[0]?.[0] ?? "exact"))} /> <b>
-      ${name.charAt(0).toUpperCase() + visible(name.slice(1))}</b> <ul class="soft">
-      ${said.map((/** @type {string} */ words) => html`<li>${visible(withoutOptions(words))}</li>`)}</ul></label>
-    ${
-      modes.length > 1 &&
-      html`<select aria-label=${`How to restore ${visible(name)}`} value=${one.mode}
-        onChange=${(/** @type {Event} */ event) => choose(/** @type {HTMLSelectElement} */ (event.target).value)}>
-      ${modes.map(([mode, said]) => html`<option value=${mode}>${visible(String(said))}</option>`)}</select>`
-    }</div>`;
-}
-
-/** @param {{git: any, chosen: string, choose: (mode: string) => void}} props */
-function GitChoice({ git, chosen, choose }) {
-  /** @param {{branch: string | null, commit: string | null}} place */
-  const at = (place) =>
-    html`<code>${visible(place.branch ?? "detached")}</code>${place.commit && html` @ <code>${place.commit.slice(0, 7)}</code>`}`;
-  /** @type {Record<string, string>} */
-  const words = {
-    files: "Leave git unchanged",
-    exact: "Restore HEAD and the index too",
-    branch: "Restore on a new branch",
-    revert: "Add a revert commit",
-  };
-  return html`<div class="option"><b>Git</b> <span class="soft">now ${at(git.now)}, then ${at(git.then)}</span>
-    <select aria-label="How to restore git" value=${chosen}
-      onChange=${(/** @type {Event} */ event) => choose(/** @type {HTMLSelectElement} */ (event.target).value)}>
-      ${["files", ...git.modes.filter((/** @type {string} */ mode) => mode !== "files")].map(
-        (mode) => html`<option
-        value=${mode}>${words[mode] ?? mode}</option>`,
-      )}</select></div>`;
+/** The sizes in the direction of the restore: from now to then. @param {any} file */
+function swapped(file) {
+  return { ...file, old_size_bytes: file.new_size_bytes, new_size_bytes: file.old_size_bytes };
 }
 
 /** @param {{list: {path: string, reason: string}[]}} props */
 function Reasons({ list }) {
   return html`<ul>${list.slice(0, MOST_LISTED).map(
     (one) => html`<li><code>
-    ${visible(one.path)}</code> <span class="faint">${visible(one.reason)}</span></li>`,
+    ${visiblePath(one.path)}</code> <span class="faint">${visible(one.reason)}</span></li>`,
   )}</ul>`;
 }

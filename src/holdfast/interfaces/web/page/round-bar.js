@@ -2,9 +2,11 @@
 
 import { api } from "./api.js";
 import { Dialog } from "./dialog.js";
-import { longAgo, visible } from "./format.js";
+import { visible } from "./format.js";
 import { html, useState } from "./html.js";
+import { useKeys } from "./keys.js";
 import { useLoaded } from "./load.js";
+import { Ago } from "./time-ago.js";
 import { say, sayProblem } from "./toast.js";
 
 /**
@@ -17,6 +19,16 @@ export function RoundBar({ session, version, review, reset, accept, changed }) {
   const { approval, rounds, files } = loaded.value ?? { approval: null, rounds: [], files: "" };
   const active = rounds.find((/** @type {any} */ round) => round.status === "active");
   const number = /\d+$/.exec(active?.name ?? "")?.[0] ?? "1";
+  useKeys(
+    "Round",
+    approval?.has_unapproved
+      ? [
+          { key: "a", does: "Approve the round", run: () => setPanel("approve") },
+          { key: "g", does: "Commit to git", run: () => accept(null) },
+        ]
+      : [],
+    [approval?.has_unapproved, session],
+  );
   const last = rounds.findLast((/** @type {any} */ round) => round.status === "merged");
   // A panel with unsaved text stays open, whatever the bar shows meanwhile.
   return html`${
@@ -25,9 +37,9 @@ export function RoundBar({ session, version, review, reset, accept, changed }) {
       <b>Round ${number}</b><p class="grow">${words(approval, files, last)}</p>
       <div class="doing">
         <button title="See every change since the last approval" onClick=${() => review(approval.approved)}>Review</button>
-        <button title="Turn the unapproved work into one git commit" onClick=${() => accept(null)}>Commit to git…</button>
+        <button title="Turn the unapproved work into one git commit (g)" onClick=${() => accept(null)}>Commit to git…</button>
         <button title="Discard the unapproved work, after a preview" onClick=${reset}>Reset…</button>
-        <button class="main" title="Make the current files the approved state" onClick=${() => setPanel("approve")}>Approve…</button>
+        <button class="main" title="Make the current files the approved state (a)" onClick=${() => setPanel("approve")}>Approve…</button>
       </div>
     </section>`
   }
@@ -50,8 +62,7 @@ function words(approval, counted, last) {
   const files = `${counted || "0 files"} changed`;
   if (!approval.last_approved_at) return `${files} since the session started`;
   const name = last?.message ? ` “${visible(last.message)}”` : "";
-  return html`${files} since you approved${name} <time datetime=${approval.last_approved_at}>
-    ${longAgo(approval.last_approved_at)}</time>`;
+  return html`${files} since you approved${name} <${Ago} at=${approval.last_approved_at} />`;
 }
 
 /** @param {{session: string, close: () => void, done: () => void, commit: (approved: string) => void, number: string}} props */

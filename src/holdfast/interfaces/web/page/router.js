@@ -3,7 +3,7 @@
 //   /                        home            /w/{workspace}/…   the same in another workspace
 //   /s/{session}[/{moment}]  the session; on a phone the moment fills the screen
 //   …/{moment}/changes       on a phone, its diff
-//   /s/{session}/replay[/{moment}]   /search?q=   /settings   /health
+//   /s/{session}/replay[/{moment}]   /search?q=[&in=all]   /settings   /health
 
 import { signal } from "./html.js";
 
@@ -47,7 +47,11 @@ export const route = signal(parseRoute(location));
 
 /** An address in the workspace that is shown. @param {...(string | null | undefined)} parts */
 export function address(...parts) {
-  const { workspace } = route.value;
+  return addressIn(route.value.workspace, ...parts);
+}
+
+/** @param {string | null} workspace null for the server's own @param {...(string | null | undefined)} parts */
+export function addressIn(workspace, ...parts) {
   const all = (workspace ? ["w", workspace, ...parts] : parts).filter((part) => part != null);
   return "/" + all.map((part) => encodeURIComponent(String(part))).join("/");
 }

@@ -1,13 +1,14 @@
-// Search reasons, messages, paths and commands of every session, with links to the moments.
+// Search reasons, messages, paths and commands of every session, here or in every project, with links to the moments.
 
 import { api } from "./api.js";
 import { useDraft } from "./draft.js";
-import { exactTime, longAgo, plural, visible } from "./format.js";
+import { plural, visible } from "./format.js";
 import { html, useEffect, useRef, useState } from "./html.js";
 import { useKeys } from "./keys.js";
 import { useLoaded } from "./load.js";
-import { address, momentAddress, navigate, route } from "./router.js";
+import { address, addressIn, navigate, route } from "./router.js";
 import { Empty, Loading, Refused } from "./states.js";
+import { Ago } from "./time-ago.js";
 import { agentName, kindWords, titleOf, titleText } from "./words.js";
 
 const TYPING_MS = 160;
@@ -17,7 +18,9 @@ const TIMES = [
   ["1w", "Last week"],
   ["30d", "Last month"],
 ];
-const KINDS = ["manual", "tool", "risky", "message", "initial"];
+const KINDS = ["manual", "message", "tool", "risky", "threshold", "interval", "end-of-day", "merge", "initial"];
+
+/** @typedef {{id: string | null, name: string}} Place a workspace; the server's own has no id */
 
 export function SearchView() {
   const { query } = route.value;
@@ -32,11 +35,17 @@ export function SearchView() {
   };
   const [typed, setTyped] = useState(asked);
   const box = useRef(/** @type {HTMLInputElement | null} */ (null));
-  const sessions = useLoaded(() => api.sessions(), []);
-  const whole = queryText(asked, facets, sessions.value ?? []);
-  const loaded = useLoaded((stop) => (whole ? api.search(whole, { limit: LIMIT }, stop) : null), [whole], {
-    keep: true,
-  });
+  const known = useLoaded(() => api.workspaces(), []);
+  const places = placesOf(known.value?.workspaces ?? [], route.value.workspace, query.get("in") === "all");
+  const inputs = [JSON.stringify(places)];
+  const sessions = useLoaded(() => sessionsOf(places), inputs, { keep: true });
+  const isEmpty = !asked.trim() && Object.values(facets).every((value) => !value);
+  const loaded = useLoaded(
+    (stop) =>
+      isEmpty || !sessions.value || places.length === 0 ? null : searched(places, asked, facets, sessions.value, stop),
+    [asked, JSON.stringify(facets), sessions.value, ...inputs],
+    { keep: true },
+  );
   useEffect(() => (box.current?.focus(), void (document.title = "Search · Holdfast")), []);
   const go = (/** @type {Record<string, string>} */ changed) => {
     // From the current address: a timer may call this after a facet was chosen.
@@ -60,8 +69,8 @@ export function SearchView() {
     { key: "k", does: "Previous result", run: () => step(-1) },
     { key: "Escape", does: "Leave the search", run: leave },
   ]);
-  const titles = new Map((sessions.value ?? []).map((/** @type {any} */ one) => [one.id, one.title ?? one.id]));
-  const agents = [...new Set((sessions.value ?? []).map((/** @type {any} */ one) => one.agent).filter(Boolean))];
+  const titles = new Map((sessions.value ?? []).map((one) => [one.id, one.title ?? one.id]));
+  const agents = /** @type {string[]} */ ([...new Set((sessions.value ?? []).map((one) => one.agent).filter(Boolean))]);
   /** @param {string} name @param {string} label @param {[string, string][]} options */
   const select = (name, label, options) => html`<label><span class="unseen">${label}</span>
     <select value=${/** @type {Record<string, string>} */ (facets)[name]}
@@ -83,6 +92,13 @@ export function SearchView() {
             : event.key === "Escape" && !typed && leave()} />
     </form>
     <div class="facets">
+      ${
+        known.value?.workspaces.length > 1 &&
+        html`<label><span class="unseen">Where</span>
+        <select value=${query.get("in") ?? ""} onChange=${(/** @type {Event} */ event) =>
+          go({ in: /** @type {HTMLSelectElement} */ (event.target).value, session: "" })}>
+        <option value="">This project</option><option value="all">Every project</option></select></label>`
+      }
       ${select("session", "Any session", /** @type {[string, string][]} */ ([...titles]))}
       ${
         agents.length > 0 &&
@@ -101,10 +117,10 @@ export function SearchView() {
       <${TextFacet} label="Path" value=${facets.path} choose=${(/** @type {string} */ path) => go({ path })} />
       <${TextFacet} label="Tag" value=${facets.tag} choose=${(/** @type {string} */ tag) => go({ tag })} />
       <span class="grow"></span><span class="faint num" aria-live="polite">
-        ${loaded.value && whole && plural(hits.length, "result")}${hits.length === LIMIT ? ", best matches only" : ""}</span>
+        ${loaded.value && !isEmpty && plural(hits.length, "result")}${hits.length === LIMIT ? ", best matches only" : ""}</span>
     </div>
     ${
-      !whole
+      isEmpty
         ? html`<${Empty} title="Find the moment">
           <p>Search messages, reasons, file paths and commands.</p><//>`
         : loaded.error
@@ -121,7 +137,8 @@ export function SearchView() {
               : html`<ul class="hits" ref=${list}>
                 ${hits.map(
                   (/** @type {any} */ hit) => html`<${Hit}
-                  key=${`${hit.session_id} ${hit.checkpoint?.id ?? hit.at}`} hit=${hit}
+                  key=${`${hit.place.id} ${hit.session_id} ${hit.checkpoint?.id ?? hit.at}`} hit=${hit}
+                  project=${places.length > 1 ? hit.place.name : null}
                   title=${titles.get(hit.session_id) ?? hit.session_id} />`,
                 )}</ul>`
     }
@@ -146,6 +163,49 @@ function TextFacet({ label, value, choose }) {
     onInput=${draft.write} onChange=${keep} />`;
 }
 
+/** @param {{id: string, name: string, is_own: boolean}[]} known @param {string | null} here @param {boolean} isEverywhere @returns {Place[]} */
+function placesOf(known, here, isEverywhere) {
+  if (!isEverywhere) return [{ id: here, name: "" }]; // at once, before they are known
+  return known.map((one) => ({ id: one.is_own ? null : one.id, name: one.name }));
+}
+
+/** @typedef {{id: string, agent: string | null, title: string | null, place: string | null}} FoundSession */
+
+/** A workspace that cannot be read has none. @param {Place[]} places @returns {Promise<FoundSession[]>} */
+async function sessionsOf(places) {
+  const found = await Promise.all(
+    places.map(async ({ id }) =>
+      (await api.sessionsOf(id).catch(() => [])).map((/** @type {any} */ one) => ({ ...one, place: id })),
+    ),
+  );
+  return found.flat();
+}
+
+/**
+ * The hits of all places, best first. One that cannot be searched does not hide the others.
+ * @param {Place[]} places @param {string} asked @param {Record<string, string>} facets @param {FoundSession[]} sessions @param {AbortSignal} stop
+ */
+async function searched(places, asked, facets, sessions, stop) {
+  const answers = await Promise.allSettled(
+    places.map(async (place) => {
+      const own = sessions.filter((one) => one.place === place.id);
+      if (facets.agent && !own.some((one) => one.agent === facets.agent)) return null;
+      const found = await api.searchIn(place.id, queryText(asked, facets, own), LIMIT, stop);
+      return { ...found, hits: found.hits.map((/** @type {any} */ hit) => ({ ...hit, place })) };
+    }),
+  );
+  const failed = answers.find((one) => one.status === "rejected");
+  if (failed && answers.every((one) => one.status === "rejected")) throw failed.reason;
+  const found = answers.flatMap((one) => (one.status === "fulfilled" && one.value ? [one.value] : []));
+  const hits = found.flatMap((one) => one.hits);
+  if (places.length > 1) hits.sort((one, other) => other.score - one.score);
+  return {
+    hits: hits.slice(0, LIMIT),
+    suggestions: [...new Set(found.flatMap((one) => one.suggestions))],
+    complete: found.every((one) => one.complete),
+  };
+}
+
 /**
  * The facets as search filters. There is no agent filter, so an agent becomes all of its sessions.
  * @param {string} asked @param {Record<string, string>} facets @param {{id: string, agent: string | null}[]} sessions
@@ -159,10 +219,10 @@ function queryText(asked, facets, sessions) {
     .join(" ");
 }
 
-/** @param {{hit: any, title: string}} props */
-function Hit({ hit, title }) {
+/** @param {{hit: any, title: string, project: string | null}} props */
+function Hit({ hit, title, project }) {
   const moment = hit.checkpoint;
-  const target = moment ? momentAddress(hit.session_id, moment.id) : momentAddress(hit.session_id);
+  const target = addressIn(hit.place.id, "s", hit.session_id, moment?.id);
   const isTitle = (/** @type {any} */ match) => match.field === (moment?.name ? "name" : "reasoning");
   const inTitle = hit.matches.find(isTitle);
   const paths = hit.matches.filter((/** @type {any} */ match) => match.field === "path");
@@ -179,14 +239,13 @@ function Hit({ hit, title }) {
         ? [html`<${Highlighted} text=${inTitle.text} spans=${inTitle.spans} />`, others]
         : [titleOf(moment.name ?? moment.reasoning), others.length > 0 ? others : hit.matches];
   return html`<li><a class="hit" href=${target}>
-    <span class="first"><b>${shownTitle}</b><time class="num faint"
-      datetime=${hit.at} title=${exactTime(hit.at)}>${longAgo(hit.at)}</time></span>
+    <span class="first"><b>${shownTitle}</b><${Ago} class="num faint" at=${hit.at} /></span>
     ${shown.slice(0, 3).map(
       (/** @type {any} */ match) => html`<span
       class=${match.rolled_back ? "match rolled-back" : "match"}><span class="field">${fieldWords(match)}</span><span>
       <${Highlighted} text=${match.text} spans=${match.spans} /></span></span>`,
     )}
-    <span class="faint">${visible(title)}${moment && ` · ${kindWords(moment.kind)}`}</span>
+    <span class="faint">${project !== null && `${visible(project)} · `}${visible(title)}${moment && ` · ${kindWords(moment.kind)}`}</span>
   </a></li>`;
 }
 

@@ -12,7 +12,7 @@ import { RestorePanel } from "./restore-panel.js";
 import { RoundBar } from "./round-bar.js";
 import { address, momentAddress, navigate, route } from "./router.js";
 import { SavePanel } from "./save-panel.js";
-import { FirstSteps } from "./states.js";
+import { FirstSteps, Refused } from "./states.js";
 import { PHONE, Timeline } from "./timeline.js";
 import { SessionTimeline } from "./timeline-data.js";
 import { changedFiles } from "./timeline-rows.js";
@@ -21,6 +21,7 @@ import { openUndo } from "./undo.js";
 import { titleText } from "./words.js";
 
 const QUIET_MS = 60;
+const ELSEWHERE_MS = 500;
 
 /** @param {{session: string}} props */
 export function SessionView({ session }) {
@@ -38,18 +39,18 @@ export function SessionView({ session }) {
   const [read, setRead] = useState(/** @type {string | null} */ (null));
   const chosen = asked ?? read ?? data?.head ?? data?.events.find((event) => event.checkpoint)?.checkpoint?.id ?? null;
   const live = useLiveVersion(QUIET_MS, (event) => event.session === null || event.session === session);
+  // Others work on the same files.
+  const elsewhere = useLiveVersion(ELSEWHERE_MS, (event) => event.session !== null && event.session !== session);
   const loaded = useLoaded((stop) => (chosen ? api.moment(session, chosen, stop) : null), [session, chosen, live], {
     keep: true,
   });
   const moment = loaded.value?.id === chosen ? loaded.value : null;
   // The newest moment has the last saved state, even if it only records a restore of some files.
   const saved = data?.events.find((event) => event.checkpoint)?.checkpoint?.id ?? null;
-  const counted = useLoaded(
-    () => (saved ? api.changedSince(session, saved).then((words) => ({ saved, words })) : null),
-    [session, saved, workspaceVersion],
-    { keep: true },
-  );
-  const unsaved = counted.value?.saved === saved ? counted.value?.words : "";
+  const present = useLoaded(() => (saved ? presentOf(session, saved) : null), [session, saved, workspaceVersion], {
+    keep: true,
+  });
+  const now = present.value?.saved === saved ? present.value : null;
   const outlines = useMemo(
     () =>
       new Map(
@@ -71,6 +72,9 @@ export function SessionView({ session }) {
   useEffect(() => {
     if (live > 0) refresh();
   }, [live]);
+  useEffect(() => {
+    if (elsewhere > 0) setWorkspaceVersion((now) => now + 1);
+  }, [elsewhere]);
   const begin = async () => {
     await timeline.refresh();
     if (!asked || (await timeline.loadUntil(asked)) || timeline.error.value) return;
@@ -137,14 +141,16 @@ export function SessionView({ session }) {
 
   const isPhone = matchMedia(PHONE).matches;
   if (data && data.events.length === 0) return html`<main><${FirstSteps} /></main>`;
+  if (!data && timeline.error.value)
+    return html`<main class="page"><${Refused} doing="This session could not be loaded" error=${timeline.error.value} again=${() => timeline.refresh()} /></main>`;
   const head = picking
     ? html`<div class="filter-bar picking" role="status"><b class="grow">Choose the moment to compare with</b>
       <button class="small" onClick=${() => setPicking(null)}>Cancel</button></div>`
     : html`<div class="filter-bar"><h2>Timeline</h2>
     ${
-      unsaved &&
-      html`<span class="soft num" title="Changed since the last checkpoint">
-      ${unsaved} not saved</span>`
+      now?.changed &&
+      html`<span class="soft num" title=${now.isHere ? "Changed since the last checkpoint" : "Changed since the last checkpoint of this session, by you or in another session"}>
+      ${now.changed} ${now.isHere ? "not saved" : "changed"}</span>`
     }
     <button class="small" title="Undo the last action, after a preview (u)" onClick=${() => openUndo(refresh)}>Undo…</button>
     <button class="small" title="Save a checkpoint now (c)" onClick=${() => setPanel({ type: "save" })}>Save now…</button></div>`;
@@ -158,7 +164,7 @@ export function SessionView({ session }) {
     <main class="panes" data-shows=${!asked || picking ? "timeline" : changes ? "changes" : "moment"}
       onPointerDown=${begun} onWheel=${begun} onTouchMove=${begun} onKeyDown=${begun}>
       <${Timeline} timeline=${timeline} chosen=${chosen} marked=${query.get("with")} link=${link} mark=${mark} isPicking=${picking !== null}
-        head=${head} rowsChanged=${(/** @type {import("./timeline-rows.js").Row[]} */ now) => (rows.current = now)} />
+        isHere=${now?.isHere !== false} head=${head} rowsChanged=${(/** @type {import("./timeline-rows.js").Row[]} */ now) => (rows.current = now)} />
       <${Moment} session=${session} loaded=${{ ...loaded, value: moment }}
         restoredTo=${target ? (target.name ?? target.reasoning) : null}
         directories=${chosen ? (timeline.lines.of(chosen).value?.directories ?? 0) : 0} backTo=${momentAddress(session)}
@@ -172,7 +178,7 @@ export function SessionView({ session }) {
     <p class="unseen" aria-live="polite">${outline && titleText(outline.reasoning)}</p>
     ${
       panel?.type === "restore" &&
-      html`<${RestorePanel} session=${session} task=${panel.task}
+      html`<${RestorePanel} session=${session} task=${panel.task} events=${data?.events ?? []}
       close=${() => setPanel(null)} done=${panel.task.choice.paths ? refresh : restored}
       compare=${() => navigate(momentAddress(session, panel.task.moment, { changes: isPhone, query: { with: "now" } }))} />`
     }
@@ -181,6 +187,16 @@ export function SessionView({ session }) {
       html`<${AcceptPanel} session=${session} range=${panel.range} close=${() => setPanel(null)} />`
     }
     ${panel?.type === "save" && html`<${SavePanel} session=${session} close=${() => setPanel(null)} done=${refresh} />`}`;
+}
+
+/**
+ * What has changed since the newest moment of a session, and whether the workspace is at that session.
+ * @param {string} session @param {string} saved the moment
+ */
+async function presentOf(session, saved) {
+  const [changed, sessions] = await Promise.all([api.changedSince(session, saved), api.sessions()]);
+  const found = sessions.find((/** @type {{id: string}} */ one) => one.id === session);
+  return { saved, changed, isHere: found?.has_head !== false };
 }
 
 /**

@@ -19,9 +19,16 @@ export function Refused({ error, doing, again }) {
     return html`<div class="state" role="alert"><h2>This link has expired</h2>
       <p>Open the page again from a terminal:</p><pre>holdfast ui</pre></div>`;
   }
-  if (status === 404 && message.endsWith(" has no checkpoints yet")) return html`<${FirstSteps} />`;
+  if (isNothingSaved(error)) return html`<${FirstSteps} />`;
   return html`<div class="state" role="alert"><h2>${doing}</h2><p>${message}</p>${hint && html`<p>${hint}</p>`}
-    ${again && html`<button onClick=${again}>Try again</button>`}</div>`;
+    <div class="acts">${again && html`<button onClick=${again}>Try again</button>`}
+      ${status === 404 && html`<a class="button" href="/">All sessions</a>`}</div></div>`;
+}
+
+/** Whether a workspace has no checkpoints yet. @param {unknown} error */
+export function isNothingSaved(error) {
+  const { message = "", status } = /** @type {{message?: string, status?: number}} */ (error);
+  return status === 404 && message.endsWith(" has no checkpoints yet");
 }
 
 /** Commands that create the first checkpoints. */

@@ -239,7 +239,7 @@ export function sureness(confidence) {
 
 /** Whether the confidence was given; automatic moments only have the default. @param {string} kind */
 export function hasConfidence(kind) {
-  return kind === "manual" || kind === "merge";
+  return kind === "manual";
 }
 
 /**

@@ -1,9 +1,10 @@
 // The timeline: only visible rows are in the document, however long the session is.
 
-import { clock, exactTime, plural, shortAgo, visible } from "./format.js";
+import { clock, exactTime, plural, visible } from "./format.js";
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./html.js";
 import { Lanes, laneX, signY } from "./lanes.js";
-import { Loading, Refused } from "./states.js";
+import { Loading } from "./states.js";
+import { Ago, now_ms } from "./time-ago.js";
 import { rowAt, rowTops, timelineRows, hasConfidence } from "./timeline-rows.js";
 import { changeWords, returnTitle, riskOf, titleOf, titleText } from "./words.js";
 
@@ -23,15 +24,17 @@ const AFTER_SCROLLING_MS = 120;
  * @param {(moment: string) => string} props.link
  * @param {(moment: string) => void} props.mark
  * @param {boolean} props.isPicking whether a click chooses the other end of a comparison
+ * @param {boolean} props.isHere whether the workspace is at this session, not at another one
  * @param {unknown} props.head the content above the rows
  * @param {(rows: Row[]) => void} props.rowsChanged
  */
-export function Timeline({ timeline, chosen, marked, link, mark, isPicking, head, rowsChanged }) {
+export function Timeline({ timeline, chosen, marked, link, mark, isPicking, isHere, head, rowsChanged }) {
   const data = timeline.data.value;
   const isPhone = matchMedia(PHONE).matches;
   const pane = useRef(/** @type {HTMLElement | null} */ (null));
   const [view, setView] = useState({ top: 0, height: 900 });
-  const rows = useMemo(() => (data ? timelineRows(data.events, { isPhone }) : []), [data?.events, isPhone]);
+  const today = new Date(now_ms.value).toDateString();
+  const rows = useMemo(() => (data ? timelineRows(data.events, { isPhone }) : []), [data?.events, isPhone, today]);
   const tops = useMemo(() => rowTops(rows), [rows]);
   const brackets = useMemo(() => roundBrackets(rows, data?.rounds ?? []), [rows, data?.rounds]);
   const arcs = useMemo(() => restoreArcs(rows), [rows]);
@@ -76,26 +79,20 @@ export function Timeline({ timeline, chosen, marked, link, mark, isPicking, head
   }, [rows, first, last]);
   const lanes = data?.lanes ?? 1;
   // Reuse the objects of rendered rows, so that the next render skips them.
-  const drawn = useMemo(() => new Map(), [rows, chosen, marked, lanes, link, isPicking]);
+  const drawn = useMemo(() => new Map(), [rows, chosen, marked, lanes, link, isPicking, isHere]);
   const rowFor = (/** @type {number} */ place) => {
     const row = rows[place];
     const known = drawn.get(row.key);
     if (known) return known;
     const made = html`<${TimelineRow} key=${row.key} row=${row} top=${tops[place]} lanes=${lanes} bracket=${brackets[place]}
-      chosen=${row.type === "moment" && row.key === chosen} marked=${row.key === marked} link=${link} mark=${mark} isPicking=${isPicking}
+      chosen=${row.type === "moment" && row.key === chosen} marked=${row.key === marked} link=${link} mark=${mark} isPicking=${isPicking} isHere=${isHere}
       counts=${timeline.lines} position=${place + 1} total=${data?.next ? -1 : rows.length} />`;
     drawn.set(row.key, made);
     return made;
   };
   return html`<section class="pane timeline" aria-label="Timeline" ref=${pane} tabindex="-1">
     ${head}
-    ${
-      !data &&
-      (timeline.error.value
-        ? html`<${Refused} doing="The timeline could not be loaded" error=${timeline.error.value}
-          again=${() => timeline.refresh()} />`
-        : html`<${Loading} label="Loading the timeline" />`)
-    }
+    ${!data && html`<${Loading} label="Loading the timeline" />`}
     <div class="rows" role="list" style=${{ height: `${height}px` }}>
       <${Arcs} arcs=${arcs} tops=${tops} rows=${rows} from=${first} to=${last} />
       ${Array.from({ length: last - first }, (_, index) => rowFor(first + index))}
@@ -193,9 +190,23 @@ function Arcs({ arcs, tops, rows, from, to }) {
 
 /**
  * @param {{row: Row, top: number, lanes: number, bracket: {status: string | null, ends: "" | "top" | "bottom" | "both"},
- *   chosen: boolean, marked: boolean, link: (moment: string) => string, mark: (moment: string) => void, isPicking: boolean, counts: import("./line-counts.js").LineCounts, position: number, total: number}} props
+ *   chosen: boolean, marked: boolean, link: (moment: string) => string, mark: (moment: string) => void, isPicking: boolean, isHere: boolean, counts: import("./line-counts.js").LineCounts, position: number, total: number}} props
  */
-function TimelineRow({ row, top, lanes, bracket, chosen, marked, link, mark, isPicking, counts, position, total }) {
+function TimelineRow({
+  row,
+  top,
+  lanes,
+  bracket,
+  chosen,
+  marked,
+  link,
+  mark,
+  isPicking,
+  isHere,
+  counts,
+  position,
+  total,
+}) {
   const style = { transform: `translateY(${top}px)`, height: `${row.height}px` };
   const beside = html`<${Lanes} row=${row} lanes=${lanes} bracket=${bracket.status} bracketEnds=${bracket.ends} />`;
   const place = { role: "listitem", "aria-posinset": position, "aria-setsize": total };
@@ -203,7 +214,7 @@ function TimelineRow({ row, top, lanes, bracket, chosen, marked, link, mark, isP
     return html`<div class="row day" style=${style} ...${place}>${beside}<div class="body">${row.day}</div></div>`;
   if (row.type === "message") {
     const undone = row.event.rolled_back;
-    const card = html`<div class="body"><div class="card"><small>You · <span class="num">${clock(row.event.at)}</span>
+    const card = html`<div class="body"><div class="card"><small>You · <time class="num" datetime=${row.event.at} title=${exactTime(row.event.at)}>${clock(row.event.at)}</time>
       ${undone && " · rolled back"}</small><p>${visible((row.event.content ?? "").slice(0, MOST_OF_A_MESSAGE))}</p></div></div>`;
     const classes = undone ? "row message rolled-back" : "row message";
     const before = row.event.checkpoint_id; // the state before the message
@@ -214,7 +225,7 @@ function TimelineRow({ row, top, lanes, bracket, chosen, marked, link, mark, isP
   }
   if (row.type === "activity") {
     return html`<div class="row quiet" style=${style} ...${place}>${beside}<div class="body"><div class="first">
-      <span class="reason">${activityWords(row)}</span><time>${shortAgo(row.event.at)}</time></div></div></div>`;
+      <span class="reason">${activityWords(row)}</span><${Ago} short at=${row.event.at} /></div></div></div>`;
   }
   const moment = /** @type {import("./timeline-rows.js").Outline} */ (row.event.checkpoint);
   const aside = (row.lane ?? 0) > 0;
@@ -240,9 +251,9 @@ function TimelineRow({ row, top, lanes, bracket, chosen, marked, link, mark, isP
     <div class="body">
       <div class="first">
         <span class="reason" title=${titleText(moment.reasoning)}>${rowTitle(row, moment)}</span>
-        <time datetime=${row.event.at} title=${exactTime(row.event.at)}>${shortAgo(row.event.at)}</time>
+        <${Ago} short at=${row.event.at} />
       </div>
-      ${!row.quiet && html`<div class="second">${details(row, moment, aside, counts.of(moment.id))}</div>`}
+      ${!row.quiet && html`<div class="second">${details(row, moment, aside, isHere, counts.of(moment.id))}</div>`}
     </div>
   </a></div>`;
 }
@@ -269,15 +280,15 @@ function LinesChanged({ lines }) {
 }
 
 /**
- * @param {Row} row @param {import("./timeline-rows.js").Outline} moment @param {boolean} aside
+ * @param {Row} row @param {import("./timeline-rows.js").Outline} moment @param {boolean} aside @param {boolean} isHere
  * @param {import("./html.js").Signal<import("./line-counts.js").Lines | null>} lines
  */
-function details(row, moment, aside, lines) {
+function details(row, moment, aside, isHere, lines) {
   return html`
     <span class="count">
-      ${isReturn(row) ? returnWords(row) : moment.kind === "initial" ? "Session started" : html`<${Changed} moment=${moment} lines=${lines} />`}<${LinesChanged} lines=${lines} /></span>
+      ${isReturn(row) ? returnWords(row) : moment.kind === "initial" ? html`<span class="num">${plural(moment.changed.added, "file")}</span>` : html`<${Changed} moment=${moment} lines=${lines} />`}<${LinesChanged} lines=${lines} /></span>
     ${row.isPersons && html`<span class="tag person" title="Changed outside this agent's tool calls">your edits</span>`}
-    ${moment.is_head && html`<span class="tag here">you are here</span>`}
+    ${moment.is_head && isHere && html`<span class="tag here">you are here</span>`}
     ${row.approval !== null && html`<span class="tag approved">✓ approved</span>`}
     ${moment.kind === "risky" && html`<span class="tag risky" title=${riskOf(moment.reasoning)}>▲ risky</span>`}
     ${moment.name && html`<span class="tag">${visible(moment.name)}</span>`}

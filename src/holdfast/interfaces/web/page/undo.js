@@ -2,13 +2,13 @@
 
 import { api } from "./api.js";
 import { Dialog } from "./dialog.js";
-import { visible } from "./format.js";
+import { visiblePath } from "./format.js";
 import { html, signal, useState } from "./html.js";
 import { useLoaded } from "./load.js";
 import { changedWords } from "./restore-choice.js";
 import { Loading, Refused } from "./states.js";
 import { say, sayProblem } from "./toast.js";
-import { remarkWords } from "./words.js";
+import { remarkWords, undoneWords } from "./words.js";
 
 /** @type {import("./html.js").Signal<(() => void) | null>} */
 const open = signal(null);
@@ -56,10 +56,10 @@ function Panel({ close, done }) {
         : !plan
           ? html`<${Loading} label="Looking up the last action" />`
           : html`<section>
-      <p>${visible(plan.undone?.what ?? "The last change")}</p>
+      <p>${undoneWords(plan.undone?.what)}</p>
       <ul>${plan.operations.slice(0, 12).map(
         (/** @type {{type: string, path: string}} */ one) => html`<li><code>
-        ${visible(one.path)}</code></li>`,
+        ${visiblePath(one.path)}</code></li>`,
       )}</ul>
       ${plan.operations.length > 12 && html`<p class="faint">and ${plan.operations.length - 12} more</p>`}
       ${plan.warnings.map((/** @type {string} */ warning) => html`<p class="note caution">${remarkWords(warning)}</p>`)}
@@ -67,7 +67,7 @@ function Panel({ close, done }) {
     }
     ${
       redoPreview.value &&
-      html`<section><p>You can also redo the last undo: ${visible(redoPreview.value.undone?.what ?? "the last change")}</p>
+      html`<section><p>You can also redo the last undo: ${undoneWords(redoPreview.value.undone?.what)}</p>
       <button disabled=${isWorking} onClick=${redo}>Redo ${changedWords(redoPreview.value)}</button></section>`
     }
   <//>`;

@@ -1,9 +1,10 @@
 // Sentences about moments, for people.
 
 import { html } from "./html.js";
-import { plural, visible } from "./format.js";
+import { plural, visible, visiblePath } from "./format.js";
 
 const WRITES = /^(write|write_file|create_file|create)$/i;
+const SHELLS = /bash|shell|command|terminal/i;
 const EDITS = /^(edit|multiedit|notebookedit|edit_file|replace|str_replace|search_replace|apply_patch)$/i;
 
 /**
@@ -12,6 +13,8 @@ const EDITS = /^(edit|multiedit|notebookedit|edit_file|replace|str_replace|searc
  */
 function deedOf(reasoning) {
   const line = visible(reasoning.split("\n", 1)[0]);
+  const started = /^Start of the session(?: with ([\w-]+))?$/.exec(line);
+  if (started) return [started[1] ? `Session started with ${agentName(started[1])}` : "Session started", ""];
   const asked = /^Before user message: (.*)$/.exec(line);
   if (asked) return ["Before your message", asked[1]];
   const undone = /^Undid the \w+ call "(.*)" by [\w-]+/.exec(line);
@@ -22,7 +25,7 @@ function deedOf(reasoning) {
   const isBefore = when === "Before";
   if (WRITES.test(tool)) return [isBefore ? "Before writing" : "Wrote", subject];
   if (EDITS.test(tool)) return [isBefore ? "Before editing" : "Edited", subject];
-  return [/bash|shell|command|terminal/i.test(tool) ? when : `${when} ${tool}`, subject];
+  return [SHELLS.test(tool) ? when : `${when} ${tool}`, subject];
 }
 
 /** A title with its command or path set as code: "Before `rm -rf src`". @param {string} reasoning */
@@ -30,7 +33,15 @@ export function titleOf(reasoning) {
   const deed = deedOf(reasoning);
   if (!deed) return visible(reasoning.split("\n", 1)[0]);
   const [words, subject] = deed;
+  if (!subject) return words;
   return words === "Before your message" ? `${words} “${subject}”` : html`${words} <code>${subject}</code>`;
+}
+
+/** The shell command of a moment before or after its call. @param {string} reasoning */
+export function commandOf(reasoning) {
+  const call = /^(Before|After) (\w+): ([^]*?)(?: \((?:risky|notable|dangerous): .*\))?$/.exec(reasoning);
+  if (!call || !SHELLS.test(call[2])) return null;
+  return { command: call[3], ended: call[1] === "After" };
 }
 
 /**
@@ -48,7 +59,7 @@ export function returnTitle(reasoning, paths, target) {
   if (way.startsWith("Undid")) return way.startsWith("Undid the reset") ? "Undid the reset" : "Undid the restore";
   if (way.startsWith("Redid")) return "Redid the restore";
   if (/ \(\d+ selected hunks?\)$/.test(place))
-    return html`Restored lines of <code>${visible(paths[0] ?? "a file")}</code>`;
+    return html`Restored lines of <code>${visiblePath(paths[0] ?? "a file")}</code>`;
   if (paths.length === 1) return html`Restored <code>${visible(paths[0])}</code>`;
   if (paths.length > 1) return `Restored ${plural(paths.length, "path")}`;
   const some = / \((\d+) selected paths?\)$/.exec(place);
@@ -61,7 +72,7 @@ export function returnTitle(reasoning, paths, target) {
 export function titleText(reasoning) {
   const deed = deedOf(reasoning);
   if (!deed) return visible(reasoning.split("\n", 1)[0]);
-  return deed[0] === "Before your message" ? `${deed[0]} “${deed[1]}”` : deed.join(" ");
+  return deed[0] === "Before your message" ? `${deed[0]} “${deed[1]}”` : deed.join(" ").trim();
 }
 
 /** @param {string} reasoning */
@@ -96,7 +107,9 @@ export function changeWords(changed, directories = 0) {
  * @param {string} words @param {boolean} [hasChoices] whether those choices are directly above
  */
 export function remarkWords(words, hasChoices = false) {
-  const whole = visible(words).replace(/;? ?(to [^;:]*?): --git [^;]*$/, hasChoices ? "; $1, choose how above" : "");
+  const whole = visible(words)
+    .replace(/;? ?(to [^;:]*?): --(?:git|refs|with) [^;]*$/, hasChoices ? "; $1, choose how above" : "")
+    .replace(/, and is not restored without --\w+/, ", and is not restored");
   // A path or name at the beginning keeps its case.
   const first = /^[a-z]+\b(?![./_-])/.test(whole) ? whole.charAt(0).toUpperCase() : whole.charAt(0);
   return first + whole.slice(1) + (/[.!?]$/.test(whole) ? "" : ".");
@@ -106,7 +119,20 @@ export function remarkWords(words, hasChoices = false) {
 export function withoutOptions(words) {
   return words
     .replace(/(:| with) --best-effort/, " in a terminal: holdfast restore REF --best-effort")
-    .replace(/use --git branch/, "restore git on a new branch");
+    .replace(/use --git branch/, "restore git on a new branch")
+    .replace(/then run accept again/, "then check again");
+}
+
+/** The step of an undo, as the start of a sentence. @param {string | undefined} what */
+export function undoneWords(what) {
+  const found = /^the (\w+) call "([^]*)" by ([\w-]+)$/.exec(what ?? "");
+  if (found) return html`The ${found[1]} call <code>${visible(found[2])}</code> by ${agentName(found[3])}`;
+  return sentence(visible(what ?? "The last change"));
+}
+
+/** With a capital letter at the start. @param {string} words */
+export function sentence(words) {
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 /** @param {string} kind */
@@ -121,7 +147,7 @@ export function kindWords(kind) {
     interval: "after some minutes",
     threshold: "after many changes",
     "end-of-day": "end of day",
-    merge: "approved",
+    merge: "merge into main",
     safety: "saved before a restore",
     restore: "restore",
   };

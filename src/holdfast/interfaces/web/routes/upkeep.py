@@ -12,11 +12,13 @@ from holdfast.api.health import examine_surroundings
 from holdfast.api.replay_pages import replay_page, replay_step
 from holdfast.api.views.health import (
     CheckView,
+    DurationsView,
     GrowthView,
     StatisticsView,
     SymptomsView,
     WorkspaceStateView,
     check_view,
+    durations_view,
     growth_view,
     statistics_view,
     symptoms_view,
@@ -31,15 +33,21 @@ from holdfast.api.views.history import (
     search_view,
 )
 from holdfast.api.views.pages import ReplayPageView
-from holdfast.api.views.settings import SettingView, setting_view, settings_view, with_rules
+from holdfast.api.views.settings import (
+    SettingView,
+    for_a_form,
+    setting_view,
+    settings_view,
+    with_rules,
+)
 from holdfast.api.views.upkeep import CleanupView, cleanup_view
 from holdfast.api.views.workspaces import WorkspaceOverviewView, workspace_overview_view
 from holdfast.api.workspace import NoProgress, Workspace
 from holdfast.domain.errors import NothingSaved
 from holdfast.domain.repair_plan import Gravity
 from holdfast.domain.search.hits import SearchResult
-from holdfast.domain.settings.schema import KEYS, unknown_setting
-from holdfast.interfaces.daemon.client import ask_about_watch
+from holdfast.domain.settings.schema import KEYS, Settings, unknown_setting
+from holdfast.interfaces.daemon.client import ask_about_saves, ask_about_watch
 from holdfast.interfaces.web.access import LINK_S, LOCAL
 from holdfast.interfaces.web.operations import LATER, OperationView, run_long
 from holdfast.interfaces.web.parameters import DECODED, Limit, RequiredPath, SessionParameter
@@ -57,6 +65,7 @@ from holdfast.interfaces.web.telemetry import DAEMON_S
 
 _WRITE_TEST_S = 60
 """Pages ask for the status again and again."""
+_MOST_RESTORES = 200
 
 _SessionFilter = Annotated[str | None, Query(max_length=128, description="Only this session.")]
 
@@ -130,8 +139,12 @@ def _settings(workspace: Workspace) -> list[SettingView]:
     settings, origins = workspace.settings.effective, workspace.settings.origins
     values = {key: getattr(settings, key) for key in KEYS}
     listed = settings_view(values, {key: origins.get(key, "default") for key in KEYS})
-    own = settings.retention
-    return [with_rules(one, own) if one["key"] == "retention" else one for one in listed]
+    return [_completed(one, settings) for one in listed]
+
+
+def _completed(view: SettingView, settings: Settings) -> SettingView:
+    view = for_a_form(view)
+    return with_rules(view, settings.retention) if view["key"] == "retention" else view
 
 
 def change_setting(
@@ -147,8 +160,7 @@ def change_setting(
     with served(request) as workspace:  # reopened with the new value
         origin = workspace.settings.origins.get(name, "default")
         settings = workspace.settings.effective
-        view = setting_view(name, getattr(settings, name), origin)
-        return with_rules(view, settings.retention) if name == "retention" else view
+        return _completed(setting_view(name, getattr(settings, name), origin), settings)
 
 
 def preview_cleanup(request: Request) -> CleanupView:
@@ -219,6 +231,13 @@ def statistics(request: Request, session_id: SessionParameter) -> StatisticsView
 def growth(request: Request) -> list[GrowthView]:
     with served(request) as workspace:
         return growth_view(workspace.upkeep.content_growth())
+
+
+def durations(request: Request) -> DurationsView:
+    with served(request) as workspace:
+        place, upkeep = workspace.path, workspace.upkeep
+        own, restores = upkeep.save_times_ns(), upkeep.restore_times_ns(_MOST_RESTORES)
+    return durations_view([*ask_about_saves(str(place), DAEMON_S), *own], restores)
 
 
 def check(request: Request) -> Answer:
@@ -313,6 +332,14 @@ ROUTES = (
         growth,
         list[GrowthView],
         "Show how the store has grown",
+        tag="upkeep",
+    ),
+    Route(
+        "GET",
+        "/api/durations",
+        durations,
+        DurationsView,
+        "Show how long saves and restores took",
         tag="upkeep",
     ),
     Route(
