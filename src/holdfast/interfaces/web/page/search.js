@@ -7,7 +7,7 @@ import { html, useEffect, useRef, useState } from "./html.js";
 import { useKeys } from "./keys.js";
 import { useLoaded } from "./load.js";
 import { address, addressIn, navigate, route } from "./router.js";
-import { Empty, Loading, Refused } from "./states.js";
+import { Empty, FirstSteps, Loading, Refused } from "./states.js";
 import { Ago } from "./time-ago.js";
 import { agentName, kindWords, titleOf, titleText } from "./words.js";
 
@@ -123,18 +123,20 @@ export function SearchView() {
       isEmpty
         ? html`<${Empty} title="Find the moment">
           <p>Search messages, reasons, file paths and commands.</p><//>`
-        : loaded.error
-          ? html`<${Refused} doing="The search failed" error=${loaded.error} again=${loaded.again} />`
-          : !loaded.value
-            ? html`<${Loading} label="Searching" />`
-            : hits.length === 0
-              ? html`<${Empty} title="Nothing found"><p>
+        : sessions.value?.length === 0
+          ? html`<${FirstSteps} />`
+          : loaded.error
+            ? html`<${Refused} doing="The search failed" error=${loaded.error} again=${loaded.again} />`
+            : !loaded.value
+              ? html`<${Loading} label="Searching" />`
+              : hits.length === 0
+                ? html`<${Empty} title="Nothing found"><p>
                 ${loaded.value.suggestions.length > 0 ? "Did you mean one of these?" : "Try fewer words or a longer period."}</p>
           ${loaded.value.suggestions.map(
             (/** @type {string} */ word) => html`<button
             onClick=${() => (setTyped(word), go({ q: word }))}>${visible(word)}</button>`,
           )}<//>`
-              : html`<ul class="hits" ref=${list}>
+                : html`<ul class="hits" ref=${list}>
                 ${hits.map(
                   (/** @type {any} */ hit) => html`<${Hit}
                   key=${`${hit.place.id} ${hit.session_id} ${hit.checkpoint?.id ?? hit.at}`} hit=${hit}
