@@ -42,7 +42,7 @@ test: $(READY) ## lint, types, import layers, the documentation site, then the w
 	@$(MAKE) --no-print-directory -j 2 lint public-tools browser site $(COLLECTED)
 	@mkdir -p $(dir $(COVERED))
 	$(BIN)/python -W 'ignore:Unable to activate pytest branch coverage' \
-		-m slipcover --source src/holdfast --branch --json --out $(COVERED) \
+		-m slipcover --source src/holdfast --branch --immediate --json --out $(COVERED) \
 		-m pytest tests -m "not torture and not agents" -n $(WORKERS) --dist worksteal $(ARGS)
 	@[ -n "$(strip $(ARGS))" ] || $(BIN)/python -m tests.project.coverage $(COVERED)
 

@@ -22,16 +22,18 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
 from tests.support.forking_server import ROOT
 from tests.support.hook_process import HookAnswer, event_bytes, inherited_variables
 
-_SELDOM_USED = ("holdfast.interfaces.web", "holdfast.interfaces.mcp", "holdfast.testing")
+_STDERR = 2
+_SELDOM_USED = ("holdfast.interfaces.mcp", "holdfast.testing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +54,52 @@ def run_command(
     inherited: Sequence[int] = (),
 ) -> Outcome:
     """Run a command; it and its children inherit the files `inherited`."""
-    call = {"arguments": arguments, "directory": str(directory), "variables": dict(variables)}
     with (
         tempfile.TemporaryFile() as stdin,
         tempfile.TemporaryFile() as out,
         tempfile.TemporaryFile() as err,
-        socket.socket(socket.AF_UNIX) as server,
     ):
         stdin.write(given)
         stdin.seek(0)
-        server.connect(_server())
         files = [stdin.fileno(), out.fileno(), err.fileno(), *inherited]
+        with _started(arguments, directory, variables, files) as server:
+            _, status = _read_all(server).split()
+        out.seek(0)
+        err.seek(0)
+        return Outcome(int(status), out.read(), err.read())
+
+
+@contextmanager
+def running_command(
+    arguments: Sequence[str], directory: Path, variables: Mapping[str, str]
+) -> Iterator[IO[str]]:
+    """What a command writes while it runs. It is asked to end with the block."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading, encoding="utf-8") as out, open(os.devnull, "rb") as nothing:
+        files = [nothing.fileno(), writing, _STDERR]
+        with _started(arguments, directory, variables, files) as server:
+            os.close(writing)
+            process = int(_read_line(server))
+            try:
+                yield out
+            finally:
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGTERM)
+                _read_all(server)
+
+
+@contextmanager
+def _started(
+    arguments: Sequence[str], directory: Path, variables: Mapping[str, str], files: Sequence[int]
+) -> Iterator[socket.socket]:
+    """Sends the number of the command's process, and its status when it has ended."""
+    call = {"arguments": arguments, "directory": str(directory), "variables": dict(variables)}
+    with socket.socket(socket.AF_UNIX) as server:
+        server.connect(_server())
         socket.send_fds(server, [b"\0"], files)
         server.sendall(json.dumps(call).encode())
         server.shutdown(socket.SHUT_WR)
-        status = int(_read_all(server))
-        out.seek(0)
-        err.seek(0)
-        return Outcome(status, out.read(), err.read())
+        yield server
 
 
 def call_hook(
@@ -118,6 +148,10 @@ def _read_all(connection: socket.socket) -> bytes:
     return b"".join(iter(lambda: connection.recv(1 << 16), b""))
 
 
+def _read_line(connection: socket.socket) -> bytes:
+    return b"".join(iter(lambda: connection.recv(1).strip(), b""))
+
+
 def _serve(address: str) -> None:
     for package in pkgutil.walk_packages(importlib.import_module("holdfast").__path__, "holdfast."):
         if not package.name.startswith(_SELDOM_USED):
@@ -153,6 +187,7 @@ def _answer(connection: socket.socket) -> NoReturn:
             _become(call, files)
         for file in files:
             os.close(file)
+        connection.sendall(b"%d\n" % child)
         _, status = os.waitpid(child, 0)
         connection.sendall(b"%d" % os.waitstatus_to_exitcode(status))
     finally:

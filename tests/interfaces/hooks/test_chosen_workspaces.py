@@ -13,7 +13,8 @@ import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.daemon_calls import tool_call
-from tests.support.hook_process import HookAnswer, call_hook
+from tests.support.forked_commands import call_hook
+from tests.support.hook_process import HookAnswer
 
 pytestmark = pytest.mark.requirement("CP-16")
 

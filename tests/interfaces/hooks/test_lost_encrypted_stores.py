@@ -11,7 +11,7 @@ import pytest
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.daemon_calls import tool_call
 from tests.support.daemons import daemon_here
-from tests.support.hook_process import call_hook
+from tests.support.forked_commands import call_hook
 
 pytestmark = pytest.mark.requirement("ST-6", "HK-7")
 

@@ -12,7 +12,8 @@ import pytest
 from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.daemon.client import ask
 from tests.interfaces.cli.command_line import CommandLine
-from tests.support.hook_process import call_hook, recorded
+from tests.support.forked_commands import call_hook
+from tests.support.hook_process import recorded
 from tests.support.workspace_state import state_of
 
 DISASTERS = (

@@ -15,7 +15,7 @@ from holdfast.adapters.local.inotify import InotifyWatcher
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.daemon_calls import send, tool_call
 from tests.support.daemons import daemon_here
-from tests.support.hook_process import call_hook
+from tests.support.forked_commands import call_hook
 from tests.support.real_mounts import can_mount, mounted
 from tests.support.workspace_state import state_of
 

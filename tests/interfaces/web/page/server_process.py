@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.support.forked_commands import running_command
 
 PATIENCE_S = 60
 
@@ -20,7 +20,6 @@ class ServerProcess:
 
     url: str
     token: str
-    process: subprocess.Popen[str]
 
     @property
     def port(self) -> int:
@@ -42,23 +41,9 @@ class ServerProcess:
 def serving(
     workspace: Path, environment: Mapping[str, str], *, port: int = 0
 ) -> Iterator[ServerProcess]:
-    command = [sys.executable, "-P", "-m", "holdfast", "serve", "--port", str(port), "--json"]
-    with subprocess.Popen(
-        command,
-        cwd=workspace,
-        env=dict(environment),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        line = process.stdout.readline()
-        assert line, process.stderr.read()
+    command = ("serve", "--port", str(port), "--json")
+    with running_command(command, workspace, environment) as out:
+        line = out.readline()
+        assert line, "the server ended before it was ready"
         told = json.loads(line)
-        try:
-            yield ServerProcess(told["url"], told["token"], process)
-        finally:
-            process.terminate()
-            process.wait(PATIENCE_S)
+        yield ServerProcess(told["url"], told["token"])

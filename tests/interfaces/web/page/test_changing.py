@@ -419,7 +419,7 @@ def test_a_long_restore_shows_its_progress_until_it_is_done(opened: Tab, project
     seen = "document.querySelector('dialog .working')?.textContent ?? ''"
     page.evaluate(
         f"""new MutationObserver(() => {{ window.seen = (window.seen ?? "") + ({seen}); }})
-            .observe(document.body, {{ childList: true, subtree: true }})"""
+            .observe(document.body, {{ characterData: true, childList: true, subtree: true }})"""
     )
     panel.get_by_role("button", name="Restore 3 files").click()
     expect(page.get_by_role("status").filter(has_text="Restored 3 files")).to_be_visible()
