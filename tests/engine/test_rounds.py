@@ -335,6 +335,8 @@ def test_unsaved_changes_that_an_undo_brought_back_are_saved_and_approved(
     before = describe(session.workspace)
     session.restore(step)
     session.undo()
+    looked = session.approval(look=True)
+    assert (looked.has_unapproved, looked.unsaved) == (True, True)
     outcome = session.approve("it works")
     assert (outcome.saved, outcome.count) == (True, 2)
     assert session.head_id == outcome.approved.id == session.history(limit=1)[0].id

@@ -122,7 +122,7 @@ def approval(vault: Vault, session_id: SessionId, scan: Scan | None = None) -> A
         # The workspace may be at a checkpoint of another session, which has everything.
         None
         if scan is None
-        else _differs(vault, head, scan) and _differs(vault, head_checkpoint(vault, None), scan),
+        else all(_differs(vault, head_checkpoint(vault, one), scan) for one in (session_id, None)),
     )
 
 
