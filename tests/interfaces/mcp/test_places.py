@@ -319,6 +319,22 @@ def test_what_cannot_be_served_is_said_at_once(workspace: Path, arguments: list[
     assert done.stdout == ""
 
 
+@pytest.mark.requirement("MC-1", "CL-1")
+def test_a_session_that_the_server_starts_is_named_after_mcp(workspace: Path) -> None:
+    async def save() -> None:
+        async with stdio_client(workspace) as client:
+            made = await client.call_tool("checkpoint_create", {"reasoning": "by an agent"})
+            assert not made.is_error
+
+    anyio.run(save)
+    cli = CommandLine(workspace)
+    (session,) = cli.json("sessions")
+    assert session["id"].startswith("mcp-2")
+    assert cli.json("checkpoint", "by a person")["session_id"] == session["id"]
+    listed = cli.json("log", "--session", session["id"])
+    assert [one["reasoning"] for one in listed] == ["by a person", "by an agent"]
+
+
 @pytest.mark.requirement("MC-2", "CL-3")
 @pytest.mark.parametrize("option", ["--host", "--port", "--issuer", "--url", "--jwks-url"])
 def test_an_option_of_http_without_http_is_refused(workspace: Path, option: str) -> None:

@@ -77,7 +77,9 @@ def run(invocation: Invocation) -> int:
     from holdfast.interfaces.mcp.sessions import ServedSessions
     from holdfast.interfaces.mcp.stdio import AnswerQueue
 
-    sessions = ServedSessions(workspaces, _session(invocation), invocation.fresh_id)
+    sessions = ServedSessions(
+        workspaces, _session(invocation), lambda opened: invocation.fresh_id(opened, "mcp")
+    )
     queue = AnswerQueue() if place is None else None
     server = make_server(sessions, Admission(time.monotonic_ns), queue)
     automatic = AutomaticCheckpoints(
