@@ -287,7 +287,7 @@ def test_an_undone_restore_brings_its_line_back_into_the_approval(
     fill(session.workspace / "file", b"not saved")
     session.restore(first)
     session.undo()
-    assert session.approve().count == 2  # what was not saved is in a record, which is no step
+    assert session.approve().count == 3  # one, two and what was not saved
 
 
 @pytest.mark.requirement("SE-5")
@@ -322,6 +322,34 @@ def test_what_a_restore_of_some_paths_changed_is_saved_and_approved(
     assert outcome.saved
     assert session.head_id == outcome.approved.id == session.history(limit=1)[0].id
     assert session.plan_restore("HEAD").steps == ()
+
+
+@pytest.mark.requirement("SE-5", "RB-2")
+def test_unsaved_changes_that_an_undo_brought_back_are_saved_and_approved(
+    session: SessionCheckpointer,
+) -> None:
+    session.approve("a start")
+    fill(session.workspace / "file", b"1")
+    step = session.checkpoint("a step")
+    fill(session.workspace / "file", b"not saved")
+    before = describe(session.workspace)
+    session.restore(step)
+    session.undo()
+    looked = session.approval(look=True)
+    assert (looked.has_unapproved, looked.unsaved) == (True, True)
+    outcome = session.approve("it works")
+    assert (outcome.saved, outcome.count) == (True, 2)
+    assert session.head_id == outcome.approved.id == session.history(limit=1)[0].id
+    assert session.plan_restore("HEAD").steps == ()
+    looked = session.approval(look=True)
+    assert (looked.has_unapproved, looked.unsaved) == (False, False)
+    session.redo()
+    assert (session.workspace / "file").read_bytes() == b"1"
+    session.undo()
+    assert describe(session.workspace) == before
+    fill(session.workspace / "file", b"bad")
+    assert session.reset().reset_to == outcome.approved.id
+    assert describe(session.workspace) == before
 
 
 @pytest.mark.requirement("SE-5")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
-from holdfast.domain.errors import NotFound, NothingToUndo, UsageError
+from holdfast.domain.errors import NotFound, NothingToUndo, Refused, UsageError
 from holdfast.domain.ids import SessionId
 from holdfast.domain.restore.plan import StepType
 from tests.behind_the_api import engine_of
@@ -52,6 +52,51 @@ def test_undo_and_redo_walk_back_and_forth_through_all_restores(workspace: Path)
         session.undo()
         assert describe(workspace) == walked[1]
     assert debris(workspace) == []
+
+
+@pytest.mark.requirement("RB-2")
+def test_a_session_undoes_and_redoes_its_restore_to_a_checkpoint_of_another_session(
+    workspace: Path,
+) -> None:
+    with SessionCheckpointer(workspace, "two") as two:
+        two.checkpoint("B", name="B")
+        fill(workspace / "file", b"1")
+        two.checkpoint("C", name="C")
+        with SessionCheckpointer(workspace, "one") as one:
+            own = one.checkpoint("A")
+            fill(workspace / "file", b"not saved")
+            walked = [describe(workspace)]
+            for target in (own, "two:B", "two:C"):
+                one.restore(target)
+                walked.append(describe(workspace))
+            for expected in walked[-2::-1]:
+                one.undo()
+                assert describe(workspace) == expected
+            with pytest.raises(NothingToUndo):
+                one.undo()
+            for expected in walked[1:]:
+                one.redo()
+                assert describe(workspace) == expected
+            two.undo()
+            assert describe(workspace) == walked[-2]
+            one.undo()
+            assert describe(workspace) == walked[-3]
+
+
+@pytest.mark.requirement("RB-2")
+def test_a_session_undoes_no_restore_that_another_session_made(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "one") as one, SessionCheckpointer(workspace, "two") as two:
+        two.checkpoint("B", name="B")
+        fill(workspace / "file", b"1")
+        one.restore("two:B")
+        fill(workspace / "file", b"2")
+        two.restore("B")
+        with pytest.raises(Refused, match="another restore"):
+            one.undo()
+        assert (workspace / "file").read_bytes() == b"0"
+        two.undo()
+        one.undo()
+        assert (workspace / "file").read_bytes() == b"1"
 
 
 @pytest.mark.requirement("RB-2")

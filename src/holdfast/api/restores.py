@@ -8,7 +8,7 @@ again before it changes anything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.domain.diff.hunk_choice import DEFAULT_CONTEXT
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.diff.hunk_choice import NumberedHunk
     from holdfast.domain.git.drift import PresentGit
-    from holdfast.domain.ids import SessionId
+    from holdfast.domain.ids import CheckpointId, SessionId
     from holdfast.domain.outcomes import RestoreOutcome
     from holdfast.domain.restore.plan import Missing, RestorePlan, Step
     from holdfast.domain.trees.changes import Change
@@ -60,17 +60,23 @@ class Restores:
             components=ComponentChoice(components or {}, include, exclude),
         )
 
-    def undo_request(self, session_id: SessionId) -> RestoreRequest:
-        """The restore that undoes the last restore of a session."""
+    def undo_request(
+        self, session_id: SessionId, elsewhere: Collection[CheckpointId] = ()
+    ) -> RestoreRequest:
+        """The restore that undoes the last restore of a session. `elsewhere` are records of its
+        restores that are in other sessions."""
         from holdfast.engine.undo.undo import undo_request
 
-        return undo_request(self._vault, session_id)
+        return undo_request(self._vault, session_id, elsewhere)
 
-    def redo_request(self, session_id: SessionId) -> RestoreRequest:
-        """The restore that undoes the last undo of a session."""
+    def redo_request(
+        self, session_id: SessionId, elsewhere: Collection[CheckpointId] = ()
+    ) -> RestoreRequest:
+        """The restore that undoes the last undo of a session. `elsewhere` are records of its
+        restores that are in other sessions."""
         from holdfast.engine.undo.undo import redo_request
 
-        return redo_request(self._vault, session_id)
+        return redo_request(self._vault, session_id, elsewhere)
 
     def last_step(self, *, turn: bool = False) -> UndoStep:
         """The last change to the workspace, no matter who made it; with `turn`, everything since

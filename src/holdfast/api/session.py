@@ -23,6 +23,7 @@ from holdfast.api.arguments import flag, optional
 from holdfast.api.workspace import NoProgress, Workspace, open_workspace
 from holdfast.bootstrap.workspace import new_session_id
 from holdfast.domain.errors import UnknownReference, UsageError
+from holdfast.domain.ids import CheckpointId
 from holdfast.domain.ids import session_id as valid_session_id
 from holdfast.domain.intent import DEFAULT_CONFIDENCE, ToolCall, make_intent
 from holdfast.domain.outcomes import RestoreOutcome, SaveOutcome
@@ -75,6 +76,7 @@ class SessionCheckpointer:
         self._workspace = open_workspace(
             directory, create=True, file_filter=chosen, purpose=f"session {self._id}"
         )
+        self._restored_elsewhere: list[CheckpointId] = []
         self._closed = False
         for problem in self._workspace.setting_problems:
             warnings.warn(f"{problem.finding}: {problem.cure}", stacklevel=2)
@@ -217,7 +219,10 @@ class SessionCheckpointer:
         "branch", "revert", or "files" to leave git alone.
         """
         request = self._restore_request(reference, paths, hunks, best_effort, components)
-        return self._topics.restores.restore(request)
+        outcome = self._topics.restores.restore(request)
+        if outcome.recorded and request.session_id != self._id:
+            self._restored_elsewhere.append(outcome.record)
+        return outcome
 
     def plan_restore(
         self,
@@ -246,12 +251,14 @@ class SessionCheckpointer:
     def undo(self) -> RestoreOutcome:
         """Undo the last restore. The workspace is then exactly as it was before."""
         restores = self._topics.restores
-        return restores.restore(lambda: restores.undo_request(self._id))
+        elsewhere = self._restored_elsewhere
+        return restores.restore(lambda: restores.undo_request(self._id, elsewhere))
 
     def redo(self) -> RestoreOutcome:
         """Undo the last undo."""
         restores = self._topics.restores
-        return restores.restore(lambda: restores.redo_request(self._id))
+        elsewhere = self._restored_elsewhere
+        return restores.restore(lambda: restores.redo_request(self._id, elsewhere))
 
     # History
 

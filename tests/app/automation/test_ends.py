@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -112,6 +113,37 @@ def test_a_session_ends_with_an_agent_that_was_killed(project: Path, cli: Comman
             agent.kill()
         daemon.end_gone_sessions()
         assert _status(cli) == "ended"
+
+
+@pytest.mark.requirement("AG-1")
+@pytest.mark.parametrize("first", ["the start of the session", "a tool call", "a later tool call"])
+def test_an_agent_that_had_no_message_yet_is_asked_to_end(
+    first: str, project: Path, cli: CommandLine
+) -> None:
+    event = _tool(project, "Edit", "t1", file_path="notes.txt")
+    if first == "the start of the session":
+        event |= {"hook_event_name": "SessionStart", "source": "startup"}
+    elif first == "a later tool call":  # after one of another process, which is gone
+        sent = "import subprocess, sys; subprocess.run(sys.argv[2:], input=sys.argv[1].encode())"
+        hook = command("hook", "claude-code")
+        subprocess.run(
+            [sys.executable, "-c", sent, json.dumps(event), *hook], cwd=project, check=True
+        )
+    agent = subprocess.Popen(
+        [sys.executable, "-c", _AGENT, json.dumps(event), *command("hook", "claude-code")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=project,
+    )
+    with agent:
+        assert agent.stdout is not None
+        assert agent.stdout.readline() == b"ready\n"
+        made = cli.json("log")[-1]["id"]
+        (project / "notes.txt").write_text("changed\n")
+        done = cli.json("restore", made, "--yes", "--stop-agents")
+        ended = {"session_id": "s1", "agent": "claude-code", "process": agent.pid}
+        assert done["agents"] == [ended | {"status": "ended"}]
+        assert agent.wait() == -signal.SIGTERM
 
 
 def _status(cli: CommandLine) -> str:

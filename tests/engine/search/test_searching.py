@@ -241,8 +241,12 @@ def test_what_was_written_about_a_restored_head_is_found(session: SessionCheckpo
 def test_a_record_that_was_approved_is_found_as_approved(session: SessionCheckpointer) -> None:
     session.checkpoint("first")
     fill(session.workspace / "README.md", b"1")
-    session.reset()
-    session.undo()
+    second = session.checkpoint("second")
+    fill(session.workspace / "README.md", b"2")
+    session.checkpoint("third")
+    session.restore(second)
+    engine = _engine(session)
+    engine.delete(S, engine.resolve(S, second))  # only the record of the restore has that state
     approved = session.approve().approved
     assert approved.kind.is_record
     (hit,) = session.search("is:approved")

@@ -24,6 +24,7 @@ from holdfast.domain.ids import SessionId
 from holdfast.interfaces.mcp.server import Admission, make_server
 from holdfast.interfaces.mcp.sessions import ServedSessions
 from holdfast.interfaces.tools.handlers import TOOLS
+from tests.interfaces.cli.command_line import CommandLine
 from tests.support.clocks import pass_days
 from tests.support.composition import configure
 from tests.support.hostile_trees import fill
@@ -316,6 +317,30 @@ def test_what_cannot_be_served_is_said_at_once(workspace: Path, arguments: list[
     assert done.returncode in (2, 4, 5)
     assert json.loads(done.stderr)["error"]["message"]
     assert done.stdout == ""
+
+
+@pytest.mark.requirement("MC-1", "CL-1")
+def test_a_session_that_the_server_starts_is_named_after_mcp(workspace: Path) -> None:
+    async def save() -> None:
+        async with stdio_client(workspace) as client:
+            made = await client.call_tool("checkpoint_create", {"reasoning": "by an agent"})
+            assert not made.is_error
+
+    anyio.run(save)
+    cli = CommandLine(workspace)
+    (session,) = cli.json("sessions")
+    assert session["id"].startswith("mcp-2")
+    assert cli.json("checkpoint", "by a person")["session_id"] == session["id"]
+    listed = cli.json("log", "--session", session["id"])
+    assert [one["reasoning"] for one in listed] == ["by a person", "by an agent"]
+
+
+@pytest.mark.requirement("MC-2", "CL-3")
+@pytest.mark.parametrize("option", ["--host", "--port", "--issuer", "--url", "--jwks-url"])
+def test_an_option_of_http_without_http_is_refused(workspace: Path, option: str) -> None:
+    answer = CommandLine(workspace)("mcp", option, "7347")
+    assert answer.status == 2
+    assert f"{option} requires --http" in answer.err
 
 
 @pytest.mark.requirement("MC-1", "MC-2")

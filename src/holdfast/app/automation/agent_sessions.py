@@ -61,9 +61,10 @@ def find_session(opened: OpenWorkspace, event: AgentEvent) -> Session | None:
 
 
 class Ensured(NamedTuple):
-    """An active session; `resumed`: it had ended before."""
+    """An active session; `created`: it is new; `resumed`: it had ended before."""
 
     session: Session
+    created: bool
     resumed: bool
 
 
@@ -72,6 +73,7 @@ def ensure_session(opened: OpenWorkspace, event: AgentEvent) -> Ensured:
     use the newest agent conversation."""
     vault = opened.engine.vault
     session = find_session(opened, event)
+    created = session is None
     resumed = session is not None and session.status is SessionStatus.ENDED
     if session is None:
         name = next(n for n in _candidates(event) if vault.catalog.session(n) is None)
@@ -86,7 +88,7 @@ def ensure_session(opened: OpenWorkspace, event: AgentEvent) -> Ensured:
     if session.head is None and vault.catalog.first_checkpoint(session.id) is None:
         intent = make_intent(f"Start of the session with {event.agent}", confidence=1.0)
         opened.engine.save(session.id, intent, kind=Kind.INITIAL)
-    return Ensured(session, resumed)
+    return Ensured(session, created, resumed)
 
 
 def end_session(opened: OpenWorkspace, event: AgentEvent) -> None:
@@ -170,27 +172,43 @@ class ConversationCapture:
         except (HoldfastError, ValueError) as error:
             self._note(event, error)
         try:
-            _note_title_and_process(opened, event, session)
+            _note_title(opened, event, session)
         except (HoldfastError, ValueError) as error:
             self._note(event, error)
+        from holdfast.engine.sessions.active_agents import AGENT_PROCESS
+
+        self._note_process(opened, event, session, AGENT_PROCESS)
+
+    def note_beginning(self, opened: OpenWorkspace, event: AgentEvent, session: Session) -> None:
+        """Record the process of the event that began a session. Called with the store's lock
+        held."""
+        from holdfast.engine.sessions.active_agents import STARTING_PROCESS
+
+        self._note_process(opened, event, session, STARTING_PROCESS)
+
+    def _note_process(
+        self, opened: OpenWorkspace, event: AgentEvent, session: Session, key: str
+    ) -> None:
+        vault = opened.engine.vault
+        try:
+            process = vault.processes.agent_above(event.process or os.getpid())
+            known = vault.story.fact(session.id, key)
+            if process is not None and process != known:
+                vault.story.set_fact(session.id, key, process, expected=known)
+        except (HoldfastError, ValueError) as error:
+            self._problems.note_trouble(event, "the agent's process was not recorded", error)
 
     def _note(self, event: AgentEvent, error: Exception) -> None:
         self._problems.note_trouble(event, "the conversation was not recorded", error)
 
 
-def _note_title_and_process(opened: OpenWorkspace, event: AgentEvent, session: Session) -> None:
+def _note_title(opened: OpenWorkspace, event: AgentEvent, session: Session) -> None:
     from holdfast.domain.tool_calls import masked
     from holdfast.domain.wording import one_line
-    from holdfast.engine.sessions.active_agents import AGENT_PROCESS
 
-    vault = opened.engine.vault
     if session.title is None and (title := one_line(masked(event.prompt), _TITLE)):
-        with vault.catalog.transaction() as transaction:
+        with opened.engine.vault.catalog.transaction() as transaction:
             transaction.set_session_title(session.id, title)
-    process = vault.processes.agent_above(event.process or os.getpid())
-    known = vault.story.fact(session.id, AGENT_PROCESS)
-    if process is not None and process != known:
-        vault.story.set_fact(session.id, AGENT_PROCESS, process, expected=known)
 
 
 def _has_transcript(event: AgentEvent) -> bool:

@@ -195,10 +195,15 @@ class EventHandler:
 
     def _before(self, opened: OpenWorkspace, event: AgentEvent, dedupe: EventDedupe) -> _Action:
         vault = opened.engine.vault
-        session, resumed = ensure_session(opened, event)
+        session, created, resumed = ensure_session(opened, event)
         context = (_resumed(session),) if resumed else ()
+        starts = event.kind is EventKind.SESSION_START
+        # `RunningTools` has the process of each tool call, so no story is opened for one only.
+        begun = (created or resumed) and event.kind is EventKind.BEFORE_TOOL
+        if starts or (begun and vault.has_story()):
+            self._conversation.note_beginning(opened, event, session)
         keep_merge(opened, session.id)
-        if event.kind is EventKind.SESSION_START:
+        if starts:
             head = vault.catalog.session(session.id).head  # type: ignore[union-attr]
             return _Action(Reply(head, context=context))
         try:

@@ -10,10 +10,14 @@ from holdfast.domain.ids import SessionId
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.domain.wording import printable
 from holdfast.engine.vault import Vault
+from holdfast.ports.agent_tools import session_digest
 from holdfast.values.classes import dataclass
 
 AGENT_PROCESS = "process of the agent"
 """The metadata key under which hooks record the agent's process."""
+STARTING_PROCESS = "process that began the session"
+"""The key for the process of the first event. Some agents start a helper process for each event,
+so the session has not ended if this one is gone."""
 
 _STATUS = {True: "ended", False: "running", None: "not asked"}
 
@@ -36,15 +40,21 @@ class ActiveAgent:
 
 
 def active_agents(vault: Vault) -> list[ActiveAgent]:
-    """Oldest session first."""
-    return [
-        ActiveAgent(session.id, session.agent, _process(vault, session))
-        for session in vault.catalog.sessions()
-        if session.agent is not None
-        and session.status is SessionStatus.ACTIVE
-        and vault.catalog.counts(session.id).checkpoints
-        and effective_status(vault, session) is SessionStatus.ACTIVE
-    ]
+    """Oldest session first, each with the newest known process that still runs."""
+    from holdfast.engine.edits.running import working_tools
+
+    calling = {tool.session: tool.owner for tool in working_tools(vault)}
+    found = []
+    for session in vault.catalog.sessions():
+        if session.agent is None or session.status is not SessionStatus.ACTIVE:
+            continue
+        recorded = (_process(vault, session, key) for key in (AGENT_PROCESS, STARTING_PROCESS))
+        known = (calling.get(session_digest(session.agent, session.id)), *recorded)
+        process = next((one for one in known if one and vault.processes.is_alive(one)), None)
+        is_active = process or effective_status(vault, session) is SessionStatus.ACTIVE
+        if is_active and vault.catalog.counts(session.id).checkpoints:
+            found.append(ActiveAgent(session.id, session.agent, process))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +87,9 @@ def effective_status(vault: Vault, session: Session) -> SessionStatus:
     return SessionStatus.ENDED if is_gone else session.status
 
 
-def _process(vault: Vault, session: Session) -> str | None:
+def _process(vault: Vault, session: Session, key: str = AGENT_PROCESS) -> str | None:
     """The identity of the agent's process, if hooks recorded it."""
     try:
-        return vault.story.fact(session.id, AGENT_PROCESS) if vault.has_story() else None
+        return vault.story.fact(session.id, key) if vault.has_story() else None
     except StoreDamaged:
         return None

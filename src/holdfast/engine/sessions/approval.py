@@ -18,7 +18,6 @@ from holdfast.domain.errors import NotFound, Refused, StoreDamaged
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.operations import OperationKind
-from holdfast.domain.restore.selections import selection_of
 from holdfast.domain.sessions import (
     ENDED_BY,
     Round,
@@ -123,7 +122,7 @@ def approval(vault: Vault, session_id: SessionId, scan: Scan | None = None) -> A
         # The workspace may be at a checkpoint of another session, which has everything.
         None
         if scan is None
-        else _differs(vault, head, scan) and _differs(vault, head_checkpoint(vault, None), scan),
+        else all(_differs(vault, head_checkpoint(vault, one), scan) for one in (session_id, None)),
     )
 
 
@@ -298,16 +297,12 @@ def _base(vault: Vault, session: Session) -> Checkpoint | None:
 def _checkpoint_of_state(
     vault: Vault, session: Session, saved: SavedTree, components: CapturedComponents
 ) -> Checkpoint | None:
-    """The checkpoint that already matches the workspace, files and components; a restore record
-    only if there is no other. A restore of some paths does not move HEAD, so its record does not
-    count: what it restored is not saved yet."""
-    at_head = vault.catalog.checkpoint(session.id, session.head)
-    for found in (head_checkpoint(vault, session.id), at_head):
-        if found is None or found.tree != saved.scan.tree or selection_of(found) is not None:
-            continue
-        if same_components(vault, found, components):
-            return found
-    return None
+    """HEAD, if it matches the workspace, files and components. What only a restore record has,
+    such as unsaved changes that an undo brought back, is not saved yet."""
+    head = head_checkpoint(vault, session.id)
+    if head is None or head.tree != saved.scan.tree:
+        return None
+    return head if same_components(vault, head, components) else None
 
 
 def _required(vault: Vault, session_id: SessionId) -> Session:

@@ -11,7 +11,7 @@ another session's work.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -19,7 +19,7 @@ from typing import TypeVar
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import NothingToUndo, StoreDamaged
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
-from holdfast.domain.operations import Operation, OperationKind, undo_lists
+from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind, undo_lists
 from holdfast.domain.restore.selections import selection_of
 from holdfast.domain.timeline.undo_history import (
     Difference,
@@ -105,20 +105,41 @@ class UndoStep:
         return None if at_ns is None else datetime.fromtimestamp(at_ns / 1e9, tz=UTC)
 
 
-def undo_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
-    """The restore that reverts the session's newest restore (or redo)."""
-    undoable = undo_lists(vault.catalog.operations(session_id)).undoable
+def undo_request(
+    vault: Vault, session_id: SessionId, elsewhere: Collection[CheckpointId] = ()
+) -> RestoreRequest:
+    """The restore that reverts the session's newest restore (or redo). `elsewhere` are records of
+    the session's restores to checkpoints of other sessions, where they were recorded."""
+    undoable = undo_lists(_operations(vault, session_id, elsewhere)).undoable
     if not undoable:
         raise NothingToUndo("Nothing to undo: this session has no restore", hint=_HINT)
     return _reversal(vault, undoable[-1], OperationKind.UNDO)
 
 
-def redo_request(vault: Vault, session_id: SessionId) -> RestoreRequest:
+def redo_request(
+    vault: Vault, session_id: SessionId, elsewhere: Collection[CheckpointId] = ()
+) -> RestoreRequest:
     """The restore that reverts the newest undo."""
-    redoable = undo_lists(vault.catalog.operations(session_id)).redoable
+    redoable = undo_lists(_operations(vault, session_id, elsewhere)).redoable
     if not redoable:
         raise NothingToUndo("Nothing to redo: nothing was undone in this session", hint=_HINT)
     return _reversal(vault, redoable[-1], OperationKind.REDO)
+
+
+def _operations(
+    vault: Vault, session_id: SessionId, elsewhere: Collection[CheckpointId]
+) -> list[Operation]:
+    """The session's operations, and those in other sessions that made one of these records, or
+    that undid or redid such a restore."""
+    found = list(vault.catalog.operations(session_id))
+    records = (vault.catalog.checkpoint(None, record) for record in elsewhere)
+    for other in {record.session_id for record in records if record is not None}:
+        followed: set[int] = set()
+        for operation in vault.catalog.operations(other, kinds=RESTORING_KINDS):
+            if operation.checkpoint in elsewhere or operation.reverses in followed:
+                followed.add(operation.sequence)
+                found.append(operation)
+    return found
 
 
 Rescan = Callable[[tuple[Digest, ...], RulesOf | None], Scan]

@@ -300,9 +300,9 @@ class Invocation:
         with paged(self.terminal):
             yield
 
-    def fresh_id(self, opened: Workspace) -> SessionId:
-        """An id for a new session."""
-        base = f"cli-{datetime.now():%Y%m%d-%H%M%S}"  # noqa: DTZ005 - the user's own clock
+    def fresh_id(self, opened: Workspace, interface: str = "cli") -> SessionId:
+        """An id for a new session that the command line or another interface starts."""
+        base = f"{interface}-{datetime.now():%Y%m%d-%H%M%S}"  # noqa: DTZ005 - the user's own clock
         number, made = 1, session_id(base)
         while opened.sessions.get(made) is not None:
             number += 1

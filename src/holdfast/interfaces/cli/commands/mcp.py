@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 ANSWERS = True
 AGENT_WARNING = False
-_PORT = 7347
+_HOST = "127.0.0.1"
+_PORT = "7347"
 
 
 def _workspace_variables() -> list[str]:
@@ -50,17 +51,9 @@ examples:
     parser.add_argument("words", nargs="*", metavar="DIR", help="workspaces to serve")
     parser.add_argument("--http", action="store_true", help="serve over HTTP")
     parser.add_argument(
-        "--host",
-        metavar="HOST",
-        default="127.0.0.1",
-        help="the address to listen on (default 127.0.0.1)",
+        "--host", metavar="HOST", help=f"the address to listen on (default {_HOST})"
     )
-    parser.add_argument(
-        "--port",
-        metavar="N",
-        default=str(_PORT),
-        help=f"the port (default {_PORT}; 0: any free port)",
-    )
+    parser.add_argument("--port", metavar="N", help=f"the port (default {_PORT}; 0: any free port)")
     parser.add_argument("--issuer", metavar="URL", help="the authorization server to trust")
     parser.add_argument("--url", metavar="URL", help="the URL that its tokens are issued for")
     parser.add_argument(
@@ -84,7 +77,9 @@ def run(invocation: Invocation) -> int:
     from holdfast.interfaces.mcp.sessions import ServedSessions
     from holdfast.interfaces.mcp.stdio import AnswerQueue
 
-    sessions = ServedSessions(workspaces, _session(invocation), invocation.fresh_id)
+    sessions = ServedSessions(
+        workspaces, _session(invocation), lambda opened: invocation.fresh_id(opened, "mcp")
+    )
     queue = AnswerQueue() if place is None else None
     server = make_server(sessions, Admission(time.monotonic_ns), queue)
     automatic = AutomaticCheckpoints(
@@ -122,17 +117,18 @@ def _note_missed(workspace: Path, session: str, error: Exception) -> None:
 def _place(invocation: Invocation) -> HttpPlace | None:
     options = invocation.options
     if not options.http:
-        if options.issuer or options.url or options.jwks_url:
-            raise UsageError("--issuer, --url and --jwks-url require --http")
+        for name in ("host", "port", "issuer", "url", "jwks_url"):
+            if getattr(options, name) is not None:
+                raise UsageError(f"--{name.replace('_', '-')} requires --http")
         return None
-    if not (options.port.isascii() and options.port.isdigit() and int(options.port) < 65536):
-        raise UsageError(f"--port must be a number from 0 to 65535, not {options.port!r}")
+    port = _PORT if options.port is None else options.port
+    if not (port.isascii() and port.isdigit() and int(port) < 65536):
+        raise UsageError(f"--port must be a number from 0 to 65535, not {port!r}")
     _require_package()
     from holdfast.interfaces.mcp.http import HttpPlace
 
-    place = HttpPlace(
-        options.host, int(options.port), options.issuer, options.url, options.jwks_url
-    )
+    host = _HOST if options.host is None else options.host
+    place = HttpPlace(host, int(port), options.issuer, options.url, options.jwks_url)
     place.check()
     return place
 
