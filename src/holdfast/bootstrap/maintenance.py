@@ -190,6 +190,13 @@ def write_gaps(workspace: Path, *, tested_within_s: float = 0) -> list[Gap]:
         _written_ns.pop(place, None)
         if trouble is None:
             _written_ns[place] = now_ns
+    elif not place.is_dir():
+        from holdfast.adapters.local.environment_checks import future_home
+        from holdfast.domain.repair_plan import Gravity
+
+        future = future_home(place)
+        if future.gravity is Gravity.PROBLEM:
+            return [Gap(future.finding, future.cure, True)]
     free_bytes = LocalFilesystem.free_bytes(os.fsencode(existing(place)))
     if trouble is None and free_bytes <= DISK_RESERVE_BYTES:
         trouble = disk_almost_full(free_bytes)

@@ -350,3 +350,14 @@ def test_the_settings_of_a_project_are_not_named_for_removal(
     (project / ".holdfast" / "config.toml").write_text("")
     shown = " ".join(cli("uninstall", "claude-code").out.split())
     assert f"{project}/.holdfast/workspace.json" in shown
+
+
+def test_where_no_store_can_be_created_nothing_is_called_protected(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a-file").touch()
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "a-file" / "stores"))
+    installed = cli("install", "claude-code")
+    assert "not protected yet: cannot create" in installed.err
+    assert "a-file is not a directory" in cli("status").out
+    assert "NOT protected" in cli("status").out

@@ -102,7 +102,7 @@ def permissions(around: Surroundings) -> Iterator[Symptom]:
     Opening a store closes its directory to others, so this has to come before.
     """
     if not os.path.lexists(around.home):
-        yield _future_home(around.home)
+        yield future_home(around.home)
         return
     found: list[Symptom] = []
     paths = [around.home.resolve(), around.home / "stores", around.home / "by-path"]
@@ -117,12 +117,17 @@ def permissions(around: Surroundings) -> Iterator[Symptom]:
         yield Symptom("permissions", Gravity.FINE, f"{private} private and yours")
 
 
-def _future_home(home: Path) -> Symptom:
+def future_home(home: Path) -> Symptom:
+    """Whether the home of all stores, which does not exist yet, can be created."""
     place = existing(home)
-    if _may(place, os.W_OK | os.X_OK):
+    if not place.is_dir():
+        trouble = "is not a directory"
+    elif not _may(place, os.W_OK | os.X_OK):
+        trouble = "is not writable"
+    else:
         return Symptom("home", Gravity.FINE, f"the first checkpoint creates {home}")
     cure = "set HOLDFAST_HOME to a directory of your own"
-    return Symptom("home", Gravity.PROBLEM, f"cannot create {home}: {place} is not writable", cure)
+    return Symptom("home", Gravity.PROBLEM, f"cannot create {home}: {place} {trouble}", cure)
 
 
 def _permissions_of(path: Path) -> Iterator[Symptom]:

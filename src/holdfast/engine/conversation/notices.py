@@ -57,7 +57,7 @@ STILL_YOURS = (
 _DONE = {
     OperationKind.RESTORE: "The workspace was restored to an earlier state",
     OperationKind.RESET: "The work was reset to the last approved state",
-    OperationKind.UNDO: "A restore was undone: the workspace is as it was before the restore",
+    OperationKind.UNDO: "A restore was undone: all captured files are as they were before the restore",
     OperationKind.REDO: "An undone restore was redone",
 }
 _TO_THE_BEGINNING = (
@@ -174,7 +174,7 @@ def _own_notice(vault: Vault, operation: Operation, marks: Marks) -> str:
     if undone:
         # The note addresses the person who made these edits.
         undone = undone.replace("your edits", "their own edits", 1)
-        done = f"The user undid {undone}: the workspace is as it was before"
+        done = f"The user undid {undone}: all captured files are as they were before"
     parts = [done + _target_words(target or record) + "."]
     if operation.note and not undone:
         parts.append(f"Why: {operation.note}.")

@@ -35,8 +35,8 @@ setting accept_template to change its layout. Author, signature and hooks work a
 Only paths that git tracks or would track are committed. Others are listed.
 
 Your files and your staged changes stay as they are. The command refuses if staged changes conflict
-with the checkpoint, if a merge or rebase is in progress, or if HEAD is detached. It shows a preview
-and asks first; use --yes in scripts. To undo the commit: git reset --soft HEAD~1"""
+with the checkpoint, if a merge or rebase is in progress, or if HEAD is detached. On a terminal, it
+shows a preview and asks first, unless you use --yes. To undo the commit: git reset --soft HEAD~1"""
     parser.epilog = """\
 examples:
   $ holdfast accept --dry-run
