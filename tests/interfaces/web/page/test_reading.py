@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.interfaces.web.page.conftest import PHONE, Tab, Tabs
-from tests.interfaces.web.page.sample_session import HOSTILE_NAME, SESSION, TITLE
+from tests.interfaces.web.page.sample_session import HOSTILE_NAME, SESSION, TITLE, SampleSession
+from tests.interfaces.web.page.server_process import serving
 from tests.support.tree_hash import describe
 
 if TYPE_CHECKING:
-    from tests.interfaces.web.page.sample_session import SampleSession
     from tests.interfaces.web.page.server_process import ServerProcess
 
 pytestmark = pytest.mark.requirement("WB-3")
@@ -265,6 +267,32 @@ def test_words_typed_last_do_not_undo_a_facet_chosen_meanwhile(tab: Tab) -> None
     )
     expect(page).to_have_url(re.compile("q=session_store.rm"))
     expect(page).to_have_url(re.compile("kind=risky"))
+
+
+def test_a_moment_quotes_the_whole_command_if_its_title_does_not(
+    new_tab: Tabs, tmp_path: Path
+) -> None:
+    agent = SampleSession(tmp_path, os.environ)
+    agent.make_project()
+    agent.event("SessionStart", source="startup")
+    agent.shell("rm -rf src/session_store && echo pushed")
+    with serving(agent.project, agent.environment) as server:
+        page = new_tab(server).open_session()
+        calls = page.get_by_role("region", name="Moment").locator(".call")
+        page.locator("a.row", has_text="Before rm -rf").click()
+        expect(calls).to_have_text("Bash  rm -rf src/session_store && echo pushed")
+        page.locator("a.row", has_text="After rm -rf").click()
+        title = page.get_by_role("region", name="Moment").locator("h2")
+        expect(title).to_have_text("After rm -rf src/session_store && echo pushed")
+        expect(calls).to_have_count(0)
+
+
+def test_a_file_that_is_gone_anyway_is_not_offered_for_removal(tab: Tab) -> None:
+    page = tab.open_session()
+    page.locator("a.row", has_text="Wrote src/auth/session.py").click()
+    file = page.locator("article.file", has_text="session.py")
+    expect(file).to_contain_text("Already removed")
+    expect(file.get_by_role("button", name="Remove…")).to_have_count(0)
 
 
 def test_a_message_leads_to_the_moment_before_it(tab: Tab) -> None:

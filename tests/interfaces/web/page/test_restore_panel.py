@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.interfaces.web.page.conftest import Tabs
 from tests.interfaces.web.page.sample_session import SampleSession
@@ -152,7 +153,8 @@ def test_files_outside_are_offered_as_a_choice_and_come_back_if_chosen(
         button = panel.get_by_role("button", name=re.compile("^Restore .* files outside"))
         expect(button).to_be_enabled()
         button.click()
-        expect(page.get_by_role("status").filter(has_text="Restored")).to_be_visible()
+        restored = page.get_by_role("status").filter(has_text="and files outside the workspace")
+        expect(restored).to_be_visible()
         assert outside.read_bytes() == b"region=eu\n"
         assert (agent.project / "CLAUDE.md").read_bytes() == b"# Rules\n"
 
@@ -189,3 +191,62 @@ def test_what_a_restore_cannot_undo_is_listed_with_the_commands_that_ran_since(
         page.keyboard.press("r")
         expect(panel).to_contain_text("Not undone")
         expect(panel).not_to_contain_text("ran since")
+
+
+def test_parts_of_other_state_are_chosen_one_by_one(
+    new_tab: Tabs, agent: SampleSession, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = [tmp_path_factory.mktemp("outside") / name for name in ("a.conf", "b.conf")]
+    git = ["git", "-C", str(agent.project)]
+    subprocess.run([*git, "branch", "idea"], check=True)
+    subprocess.run([*git, "tag", "v1"], check=True)
+    for number, path in enumerate(outside):
+        fill(path, b"old\n")
+        call = {"tool_name": "Edit", "tool_input": {"file_path": str(path)}, "tool_use_id": number}
+        agent.event("PreToolUse", **call)
+    agent.holdfast("checkpoint", "Everything works", "--session", agent.session)
+    for path in outside:
+        fill(path, b"new\n")
+    agent.shell("git branch -D idea; git tag -d v1; git commit -qm x --allow-empty; echo > new.txt")
+    with serving(agent.project, agent.environment) as server:
+        page = new_tab(server).open_session()
+        page.locator("a.row", has_text="Everything works").click()
+        page.keyboard.press("r")
+        panel = page.get_by_role("dialog")
+        panel.get_by_role("checkbox", name="Files outside").check()
+        panel.get_by_role("checkbox", name="a.conf").uncheck()
+        panel.get_by_label("How to restore git").select_option("exact")
+        panel.get_by_role("checkbox", name="branch idea").check()
+        expect(panel).to_contain_text("branch idea is recreated")
+        panel.get_by_role("button", name=re.compile("^Restore 1 file, git, and files")).click()
+        expect(page.get_by_role("status").filter(has_text="Restored 1 file, git")).to_be_visible()
+    assert [path.read_bytes() for path in outside] == [b"new\n", b"old\n"]
+    names = subprocess.run(
+        [*git, "for-each-ref", "--format=%(refname:short)"], check=True, capture_output=True
+    )
+    assert b"idea" in names.stdout
+    assert b"v1" not in names.stdout
+
+
+def test_what_could_not_be_restored_is_said(
+    new_tab: Tabs, server: ServerProcess, agent: SampleSession
+) -> None:
+    fill(agent.project / "README.md", b"# Mine\n")
+    page = new_tab(server).open_session()
+
+    def with_failures(route: Route) -> None:
+        answer = route.fetch()
+        outcome = answer.json()
+        outcome["components"] = [{"name": "git", "mode": "exact", "status": "failed"}]
+        outcome["components"][0]["detail"] = "the index is locked"
+        outcome["conflicts"] = [{"path": "docs/guide.md", "reason": "it changed meanwhile"}]
+        route.fulfill(response=answer, json=outcome)
+
+    page.route("**/rollback", with_failures)
+    panel = opened_panel(page)
+    panel.get_by_role("button", name="Restore 1 file").click()
+    said = page.locator(".toast")
+    expect(said.filter(has_text="Restored 1 file.")).to_be_visible()
+    wrong = page.locator(".toast.wrong")
+    expect(wrong).to_contain_text("Git was not restored: the index is locked")
+    expect(wrong).to_contain_text("docs/guide.md: it changed meanwhile")

@@ -2,7 +2,7 @@
 //
 // The left side is always the older state, and "Restore" always restores the left side.
 
-import { api } from "./api.js";
+import { Problem, api } from "./api.js";
 import { DiffFile, KindMark, LineCounts, canRestoreLines, shownPath } from "./diff-file.js";
 import { plural } from "./format.js";
 import { html, useEffect, useRef, useState } from "./html.js";
@@ -283,11 +283,22 @@ function pathsOf(file) {
   return file.old_path ? [file.old_path, file.path] : [file.path];
 }
 
-/** The paths that now differ from a moment, or cannot be restored. @param {string} session @param {string} moment @param {ChangedFile[]} files @param {AbortSignal} stop @returns {Promise<string[]>} */
+/**
+ * The paths that now differ from a moment, or cannot be restored.
+ * @param {string} session @param {string} moment @param {ChangedFile[]} files @param {AbortSignal} stop @returns {Promise<string[]>}
+ */
 async function pathsToRestore(session, moment, files, stop) {
-  const plan = await api.restorePreview(session, moment, { paths: files.flatMap(pathsOf) }, stop);
-  const listed = [...plan.operations, ...plan.conflicts, ...plan.skipped, ...plan.kept, ...plan.missing];
-  return listed.map((one) => one.path);
+  try {
+    const plan = await api.restorePreview(session, moment, { paths: files.flatMap(pathsOf) }, stop);
+    const listed = [...plan.operations, ...plan.conflicts, ...plan.skipped, ...plan.kept, ...plan.missing];
+    return listed.map((one) => one.path);
+  } catch (error) {
+    // A path that is neither in the moment nor in the workspace is refused, and so are all others with it.
+    if (!(error instanceof Problem) || error.status !== 404) throw error;
+    if (files.length === 1) return [];
+    const found = await Promise.all(files.map((file) => pathsToRestore(session, moment, [file], stop)));
+    return found.flat();
+  }
 }
 
 /** @param {string} path @param {string} above */

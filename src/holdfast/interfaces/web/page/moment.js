@@ -12,7 +12,7 @@ import { Empty, Loading, Refused } from "./states.js";
 import { Ago } from "./time-ago.js";
 import { changedFiles, hasConfidence, sureness } from "./timeline-rows.js";
 import { sayProblem } from "./toast.js";
-import { agentName, changeWords, kindWords, returnTitle, riskOf, titleOf } from "./words.js";
+import { agentName, changeWords, componentWords, kindWords, returnTitle, riskOf, subjectOf, titleOf } from "./words.js";
 
 const MOST_LISTED = 8;
 
@@ -78,7 +78,7 @@ export function Moment({
       </div>
       <a class="button to-changes" href=${changesAt}>See the changes</a>
       <${Facts} session=${session} moment=${moment} directories=${directories} />
-      <${Calls} calls=${moment.tool_calls} />
+      <${Calls} calls=${moment.tool_calls} reasoning=${moment.reasoning} />
       <${Annotations} key=${moment.id} session=${session} moment=${moment} changed=${changed} />
     </article>
   </section>`;
@@ -120,7 +120,12 @@ function focusOnce(box) {
 /** @param {{session: string, moment: any, directories: number}} props */
 function Facts({ session, moment, directories }) {
   const { git } = moment;
-  const failed = moment.components.filter((/** @type {any} */ one) => one.failure);
+  const failed = [
+    ...moment.components.flatMap((/** @type {any} */ one) =>
+      one.failure ? [[componentWords(one.name), one.failure]] : [],
+    ),
+    ...moment.tool_calls.flatMap((/** @type {any} */ call) => Object.entries(call?.not_captured ?? {})),
+  ];
   return html`<dl class="facts">
     ${
       hasConfidence(moment.kind) &&
@@ -144,7 +149,7 @@ function Facts({ session, moment, directories }) {
     ${git && html`<dt>Git</dt><dd><${Git} key=${moment.id} git=${git} /></dd>`}
     ${moment.databases.length > 0 && html`<${Databases} session=${session} moment=${moment} />`}
     <${Besides} key=${`besides ${moment.id}`} session=${session} moment=${moment} />
-    ${failed.map((/** @type {any} */ one) => html`<dt>Not saved</dt><dd>${visible(one.name)}: ${visible(one.failure)}</dd>`)}
+    ${failed.map(([what, why]) => html`<dt>Not saved</dt><dd>${visible(what)}: ${visible(why)}</dd>`)}
     ${moment.skipped.length > 0 && html`<dt>Skipped</dt><dd><${LeftOut} skipped=${moment.skipped} /></dd>`}
     <dt>Id</dt><dd class="id"><code>${shortId(moment.id)}</code> <${CopyButton} text=${moment.id}
       label="Copy the whole id" /></dd>
@@ -256,24 +261,25 @@ function LeftOut({ skipped }) {
     ${shown.length > MOST_LISTED && html`<li class="faint">and ${shown.length - MOST_LISTED} more</li>`}</ul></details>`;
 }
 
-/** @param {{calls: (string | Record<string, any>)[]}} props */
-export function Calls({ calls }) {
-  const said = calls.map(callText).filter(Boolean);
+/** Calls that say more than the title. @param {{calls: (string | Record<string, any>)[], reasoning: string}} props */
+export function Calls({ calls, reasoning }) {
+  const said = calls.map((call) => callText(call, subjectOf(reasoning))).filter(Boolean);
   if (said.length === 0) return null;
   return html`<div class="calls"><h3>${said.length === 1 ? "Tool call" : "Tool calls"}</h3>
     ${said.map((words) => html`<div class="call" tabindex="0">${words}</div>`)}</div>`;
 }
 
-/** Without its input, a call repeats the title. @param {string | Record<string, any>} call */
-function callText(call) {
+/**
+ * The tool and its input; "" if the title has both.
+ * @param {string | Record<string, any>} call @param {string} title the command or path in the title
+ */
+function callText(call, title) {
   if (typeof call === "string") return visible(call);
-  const given = call.input ?? call.arguments ?? {};
+  const given = call.input ?? call.arguments ?? call;
+  const listed = /** @type {string[]} */ (given.paths ?? []).join("\n");
+  const whole = given === call || Object.keys(given).length === 0 ? "" : JSON.stringify(given);
   const subject =
-    typeof given === "string"
-      ? given
-      : (given.command ??
-        given.file_path ??
-        given.path ??
-        (Object.keys(given).length > 0 ? JSON.stringify(given) : ""));
-  return subject ? visible(`${call.tool ?? call.name ?? "tool"}  ${subject}`) : "";
+    typeof given === "string" ? given : String(given.command ?? given.file_path ?? given.path ?? (listed || whole));
+  if (!subject || subject === title || subject.endsWith(`/${title}`)) return "";
+  return visible(`${call.tool ?? call.name ?? "tool"}  ${subject}`);
 }

@@ -129,7 +129,7 @@ function StepPanel({ session, step }) {
       ${moment.message.role === "user" ? "You" : moment.message.role}</small><p class="words">
       ${visible(moment.message.content.slice(0, 600))}</p></div>`
     }
-    ${moment && html`<${Calls} calls=${moment.tool_calls} />`}
+    ${moment && html`<${Calls} calls=${moment.tool_calls} reasoning=${moment.reasoning} />`}
     ${
       agents.value?.agents?.length > 0 &&
       html`<h3>Agents then</h3><ul>

@@ -91,20 +91,16 @@ function ComponentChoice({ one, offers, asked, choose }) {
       <b>${visible(name)}</b></label>
     ${
       isDivided && choose
-        ? html`<${Parts} one=${one} parts=${parts.current} choose=${choose} />`
+        ? html`<${Parts} one=${one} mode=${asked ?? one.mode} parts=${parts.current} choose=${choose} />`
         : html`<ul class="soft">${said.map((words) => html`<li>${visible(withoutOptions(words))}</li>`)}</ul>`
     }</div>`;
 }
 
-/** A checkbox for each part. @param {{one: Component, parts: Map<string, string>, choose: (mode: string) => void}} props */
-function Parts({ one, parts, choose }) {
+/** A checkbox for each part. @param {{one: Component, mode: string, parts: Map<string, string>, choose: (mode: string) => void}} props */
+function Parts({ one, mode, parts, choose }) {
   const isGit = one.name === "git";
-  const [way, named] = [one.mode.split(":", 1)[0], one.mode.slice(one.mode.indexOf(":") + 1)];
-  const keys = one.mode.includes(":")
-    ? named.split(isGit ? " " : ",")
-    : !isGit && way === EXACT
-      ? [...parts.keys()]
-      : [];
+  const [way, named] = [mode.split(":", 1)[0], mode.slice(mode.indexOf(":") + 1)];
+  const keys = mode.includes(":") ? named.split(isGit ? " " : ",") : !isGit && way === EXACT ? [...parts.keys()] : [];
   const chosen = new Set(keys);
   const toggle = (/** @type {string} */ key) => {
     if (!chosen.delete(key)) chosen.add(key);

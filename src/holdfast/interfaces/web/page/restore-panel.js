@@ -14,9 +14,11 @@ import { RestorePlan } from "./restore-plan.js";
 import { Loading, Refused } from "./states.js";
 import { say, sayProblem } from "./toast.js";
 import { undoWith } from "./undo.js";
-import { commandOf, titleText } from "./words.js";
+import { commandOf, componentWords, sentence, titleText } from "./words.js";
 
 /** @typedef {import("./diff-lines.js").Hunk} Hunk */
+
+const MOST_PROBLEMS = 3;
 
 /**
  * @typedef {object} RestoreTask
@@ -86,7 +88,7 @@ export function RestorePanel({ session, task, events, close, done, compare }) {
         : await api.restore(session, task.moment, await checkedChoice(), setProgress);
       close();
       done();
-      sayRestored(session, task, outcome, done);
+      sayRestored(session, task, outcome, others, done);
     } catch (error) {
       setProgress(null);
       sayProblem(error, "Nothing was restored");
@@ -188,10 +190,7 @@ function title(task, name) {
 function buttonWords(task, files, nothing, others) {
   if (nothing) return "Nothing to restore";
   if (task.lines) return task.lines.newer === null ? "Restore these lines" : "Undo these lines";
-  const what = [...(files ? [files] : []), ...others];
-  const and = what.length > 2 || what[0].includes(" and ") ? ", and " : " and ";
-  const listed = what.length > 1 ? what.slice(0, -1).join(", ") + and + what.at(-1) : what[0];
-  return `${task.what === "reset" ? "Reset" : "Restore"} ${listed}`;
+  return `${task.what === "reset" ? "Reset" : "Restore"} ${listed([...(files ? [files] : []), ...others])}`;
 }
 
 /** @param {{moment: any}} props */
@@ -202,16 +201,47 @@ function Under({ moment }) {
     ${clock(moment.created_at)}</span> ${day}${moment.name && ` · ${titleText(moment.reasoning)}`}${note && html` · note: “${visible(note.text)}”`}`;
 }
 
-/** Reports what was restored, with an undo button. @param {string} session @param {RestoreTask} task @param {any} outcome @param {() => void} done */
-function sayRestored(session, task, outcome, done) {
+/** @typedef {{name: string, status: string, detail?: string}} Outcome of a component */
+
+/**
+ * Reports what was restored, with an undo button, and what was not.
+ * @param {string} session @param {RestoreTask} task @param {any} outcome @param {string[]} others the components of the plan @param {() => void} done
+ */
+function sayRestored(session, task, outcome, others, done) {
   const changed = changedWords(outcome);
   const way = { undo: () => api.undo(session), redo: () => api.redo(session) };
-  const skipped = outcome.skipped?.length ? ` ${plural(outcome.skipped.length, "path")} could not be restored.` : "";
-  const what = task.lines ? `lines of ${visiblePath(task.lines.path)}` : changed;
+  const failed = outcome.components.filter((/** @type {Outcome} */ one) => one.status === "failed");
+  const besides = others.filter(
+    (name) => !failed.some((/** @type {Outcome} */ one) => componentWords(one.name) === name),
+  );
+  const what = task.lines
+    ? `lines of ${visiblePath(task.lines.path)}`
+    : listed([...(changed ? [changed] : []), ...besides]);
   say({
-    text: !changed ? `Nothing needed to change.${skipped}` : `Restored ${what}.${skipped}`,
+    text: what ? `Restored ${what}.` : "Nothing needed to change.",
     action: outcome.safety_checkpoint || changed ? { label: "Undo", run: () => undoWith(way, done) } : undefined,
   });
+  const problems = [
+    ...failed.map(
+      (/** @type {Outcome} */ one) => `${sentence(componentWords(one.name))} was not restored: ${one.detail ?? ""}`,
+    ),
+    ...[...outcome.conflicts, ...outcome.skipped].map(
+      (/** @type {{path: string, reason: string}} */ one) => `${visiblePath(one.path)}: ${one.reason}`,
+    ),
+  ];
+  if (problems.length > 0)
+    say({
+      wrong: true,
+      text: problems.slice(0, MOST_PROBLEMS).map(visible).join(" "),
+      hint: problems.length > MOST_PROBLEMS ? `And ${problems.length - MOST_PROBLEMS} more.` : undefined,
+    });
+}
+
+/** "3 files, git, and worktrees". @param {string[]} what */
+function listed(what) {
+  if (what.length < 2) return what[0] ?? "";
+  const and = what.length > 2 || what[0].includes(" and ") ? ", and " : " and ";
+  return what.slice(0, -1).join(", ") + and + what.at(-1);
 }
 
 /**

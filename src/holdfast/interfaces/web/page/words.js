@@ -28,6 +28,11 @@ function deedOf(reasoning) {
   return [SHELLS.test(tool) ? when : `${when} ${tool}`, subject];
 }
 
+/** The command or path in a title; "" for none. @param {string} reasoning */
+export function subjectOf(reasoning) {
+  return deedOf(reasoning)?.[1] ?? "";
+}
+
 /** A title with its command or path set as code: "Before `rm -rf src`". @param {string} reasoning */
 export function titleOf(reasoning) {
   const deed = deedOf(reasoning);
