@@ -196,7 +196,7 @@ class ConversationCapture:
             if process is not None and process != known:
                 vault.story.set_fact(session.id, key, process, expected=known)
         except (HoldfastError, ValueError) as error:
-            self._problems.note_trouble(event, "the agent's process was not recorded", error)
+            self._note(event, error)
 
     def _note(self, event: AgentEvent, error: Exception) -> None:
         self._problems.note_trouble(event, "the conversation was not recorded", error)

@@ -57,7 +57,7 @@ STILL_YOURS = (
 _DONE = {
     OperationKind.RESTORE: "The workspace was restored to an earlier state",
     OperationKind.RESET: "The work was reset to the last approved state",
-    OperationKind.UNDO: "A restore was undone: all captured files are as they were before the restore",
+    OperationKind.UNDO: "A restore was undone: all captured files are as they were before it",
     OperationKind.REDO: "An undone restore was redone",
 }
 _TO_THE_BEGINNING = (
