@@ -13,12 +13,10 @@ import { restoredComponents } from "./restore-components.js";
 import { RestorePlan } from "./restore-plan.js";
 import { Loading, Refused } from "./states.js";
 import { say, sayProblem } from "./toast.js";
-import { undoWith } from "./undo.js";
-import { commandOf, componentWords, sentence, titleText } from "./words.js";
+import { failedComponents, sayFailures, undoWith } from "./undo.js";
+import { commandOf, componentWords, titleText } from "./words.js";
 
 /** @typedef {import("./diff-lines.js").Hunk} Hunk */
-
-const MOST_PROBLEMS = 3;
 
 /**
  * @typedef {object} RestoreTask
@@ -201,8 +199,6 @@ function Under({ moment }) {
     ${clock(moment.created_at)}</span> ${day}${moment.name && ` · ${titleText(moment.reasoning)}`}${note && html` · note: “${visible(note.text)}”`}`;
 }
 
-/** @typedef {{name: string, status: string, detail?: string}} Outcome of a component */
-
 /**
  * Reports what was restored, with an undo button, and what was not.
  * @param {string} session @param {RestoreTask} task @param {any} outcome @param {string[]} others the components of the plan @param {() => void} done
@@ -210,31 +206,14 @@ function Under({ moment }) {
 function sayRestored(session, task, outcome, others, done) {
   const changed = changedWords(outcome);
   const way = { undo: () => api.undo(session), redo: () => api.redo(session) };
-  const failed = outcome.components.filter((/** @type {Outcome} */ one) => one.status === "failed");
-  const besides = others.filter(
-    (name) => !failed.some((/** @type {Outcome} */ one) => componentWords(one.name) === name),
-  );
-  const what = task.lines
-    ? `lines of ${visiblePath(task.lines.path)}`
-    : listed([...(changed ? [changed] : []), ...besides]);
+  const failed = failedComponents(outcome).map((one) => componentWords(one.name));
+  const restored = [...(changed ? [changed] : []), ...others.filter((name) => !failed.includes(name))];
+  const what = task.lines ? `lines of ${visiblePath(task.lines.path)}` : listed(restored);
   say({
     text: what ? `Restored ${what}.` : "Nothing needed to change.",
     action: outcome.safety_checkpoint || changed ? { label: "Undo", run: () => undoWith(way, done) } : undefined,
   });
-  const problems = [
-    ...failed.map(
-      (/** @type {Outcome} */ one) => `${sentence(componentWords(one.name))} was not restored: ${one.detail ?? ""}`,
-    ),
-    ...[...outcome.conflicts, ...outcome.skipped].map(
-      (/** @type {{path: string, reason: string}} */ one) => `${visiblePath(one.path)}: ${one.reason}`,
-    ),
-  ];
-  if (problems.length > 0)
-    say({
-      wrong: true,
-      text: problems.slice(0, MOST_PROBLEMS).map(visible).join(" "),
-      hint: problems.length > MOST_PROBLEMS ? `And ${problems.length - MOST_PROBLEMS} more.` : undefined,
-    });
+  sayFailures(outcome);
 }
 
 /** "3 files, git, and worktrees". @param {string[]} what */

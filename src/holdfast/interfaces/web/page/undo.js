@@ -2,13 +2,15 @@
 
 import { api } from "./api.js";
 import { Dialog } from "./dialog.js";
-import { visiblePath } from "./format.js";
+import { visible, visiblePath } from "./format.js";
 import { html, signal, useState } from "./html.js";
 import { useLoaded } from "./load.js";
 import { changedWords } from "./restore-choice.js";
 import { Loading, Refused } from "./states.js";
 import { say, sayProblem } from "./toast.js";
-import { remarkWords, undoneWords } from "./words.js";
+import { componentWords, remarkWords, sentence, undoneWords } from "./words.js";
+
+const MOST_PROBLEMS = 3;
 
 /** @type {import("./html.js").Signal<(() => void) | null>} */
 const open = signal(null);
@@ -73,6 +75,27 @@ function Panel({ close, done }) {
   <//>`;
 }
 
+/** @typedef {{name: string, status: string, detail?: string}} ComponentOutcome */
+/** @typedef {{components: ComponentOutcome[], conflicts: {path: string, reason: string}[], skipped: {path: string, reason: string}[]}} Outcome of a restore, undo or redo */
+
+/** @param {Outcome} outcome */
+export function failedComponents({ components }) {
+  return components.filter((one) => one.status === "failed");
+}
+
+/** Reports what was not restored. @param {Outcome} outcome */
+export function sayFailures(outcome) {
+  const problems = [
+    ...failedComponents(outcome).map(
+      (one) => `${sentence(componentWords(one.name))} was not restored: ${visible(one.detail ?? "")}`,
+    ),
+    ...[...outcome.conflicts, ...outcome.skipped].map((one) => `${visiblePath(one.path)}: ${visible(one.reason)}`),
+  ];
+  const more = problems.length - MOST_PROBLEMS;
+  const text = problems.slice(0, MOST_PROBLEMS).join("; ");
+  if (text) say({ wrong: true, text, hint: more > 0 ? `And ${more} more.` : undefined });
+}
+
 /** @typedef {{undo: () => Promise<any>, redo: () => Promise<any>}} WayBack */
 
 /** The last action in the workspace. @type {WayBack} */
@@ -84,6 +107,7 @@ function sayUndone(undone, way, done) {
     text: `Undone: ${changedWords(undone) || "no file had to change"}.`,
     action: { label: "Redo", run: () => redoWith(way, done) },
   });
+  sayFailures(undone);
 }
 
 /** Undoes, and reports it with a redo button. @param {WayBack} way @param {() => void} done */
@@ -106,6 +130,7 @@ async function redoWith(way, done) {
       text: `Redone: ${changedWords(redone) || "no file had to change"}.`,
       action: { label: "Undo", run: () => undoWith(way, done) },
     });
+    sayFailures(redone);
   } catch (error) {
     sayProblem(error, "Not redone");
   }
