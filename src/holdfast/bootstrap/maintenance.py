@@ -196,7 +196,7 @@ def write_gaps(workspace: Path, *, tested_within_s: float = 0) -> list[Gap]:
 
         future = future_home(place)
         if future.gravity is Gravity.PROBLEM:
-            return [Gap(future.finding, future.cure, True)]
+            return [Gap(future.finding, future.cure or "", True)]
     free_bytes = LocalFilesystem.free_bytes(os.fsencode(existing(place)))
     if trouble is None and free_bytes <= DISK_RESERVE_BYTES:
         trouble = disk_almost_full(free_bytes)
