@@ -42,6 +42,7 @@ def with_whole_databases(
 ) -> RestorePlan:
     """`shared_memories` exist now; `states` returns the current and the target entry of a path."""
     certain = {path.removesuffix(SHARED_MEMORY) for path in shared_memories}
+    plan = _without_opened_logs(plan, certain, states)
     steps = {step.path: step for step in plan.steps}
     beside = {base for path in steps if (base := database_of(path)) is not None}
     alone = {p for p, step in steps.items() if _is_rewritten(step, certain=p in certain)}
@@ -59,6 +60,30 @@ def with_whole_databases(
     }
     made = _steps(plan, touched, marked, shared_memories, states)
     return replace(plan, steps=tuple(_grouped(in_running_order(made), touched)))
+
+
+def _without_opened_logs(
+    plan: RestorePlan, certain: Collection[bytes], states: States
+) -> RestorePlan:
+    """Leaves the empty log that a program creates when it opens a database, if the database itself
+    does not change: to remove it, the database would be rewritten for nothing."""
+    opened = {
+        step
+        for step in plan.steps
+        if step.type is StepType.DELETE
+        and isinstance(step.before, FileEntry)
+        and step.before.size == 0
+        and (base := step.path.removesuffix(LOG)) in certain
+        and base != step.path
+        and _is_unchanged(*states(base))
+    }
+    if not opened:
+        return plan
+    return replace(plan, steps=tuple(step for step in plan.steps if step not in opened))
+
+
+def _is_unchanged(old: Entry | None, new: Entry | None) -> bool:
+    return isinstance(old, FileEntry) and old.same_state(new)
 
 
 def _is_rewritten(step: Step, *, certain: bool) -> bool:
