@@ -97,7 +97,7 @@ def _says_a_command(place: Path, text: str) -> bool:
     if text in _PURPOSES or str(place) == "interfaces/tools/hint_translation.py":
         return False
     option = _OPTION.search(_OF_GIT.sub("", text)) and " " in text and not text.startswith("--")
-    if str(place).startswith(NO_TOOL_DOES_IT) or str(place).startswith("domain/risk"):
+    if str(place).startswith(NO_TOOL_DOES_IT) or str(place).startswith("domain/shell"):
         option = None
     return bool(_COMMAND.search(text) or option)
 
