@@ -26,7 +26,8 @@ new_enough() {
 # A registry that does not answer must not hold up the tests.
 install() {
 	if command -v timeout >/dev/null 2>&1; then set -- timeout 240 npm install "$@"; else set -- npm install "$@"; fi
-	"$@" --loglevel=error --no-audit --no-fund --fetch-timeout=20000 --fetch-retries=3 --fetch-retry-maxtimeout=5000
+	"$@" --loglevel=error --no-audit --no-fund --fetch-timeout=20000 --fetch-retries=3 \
+		--fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=5000
 }
 
 mkdir -p "$target" || exit 0
