@@ -5,7 +5,7 @@ settings or directory has changed. So every operation gives the same result as i
 
     an automatic checkpoint fails → tried again after a minute, then after two, four … sixty
 
-Other triggers go on meanwhile. A workspace that is opened again takes over what was tried.
+Other triggers continue meanwhile. A reopened workspace keeps the pending retries.
 """
 
 from __future__ import annotations
