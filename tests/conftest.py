@@ -17,6 +17,7 @@ import os
 import random
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +31,7 @@ from tests.support.public_mcp_tools import PUBLIC_TOOLS
 from tests.torture.disks import memory_disk
 
 DEFAULT_SEED = 20_260_917
+ON_LINUX = sys.platform == "linux"
 
 _TESTS = Path(__file__).resolve().parent
 _IN_MEMORY = tuple(
@@ -93,6 +95,18 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "on_disk: what this test is about is different for files in memory"
     )
+    config.addinivalue_line(
+        "markers",
+        "linux: uses inotify, /proc, mounts or process handles; left out on other systems",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The last line of the run counts what was left out."""
+    left_out = [item for item in items if item.get_closest_marker("linux") and not ON_LINUX]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_collection_finish() -> None:

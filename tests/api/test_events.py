@@ -220,6 +220,7 @@ def test_two_hundred_followers_hear_everything(session: SessionCheckpointer) -> 
     assert heard == [made] * 200
 
 
+@pytest.mark.linux
 def test_nothing_is_looked_at_while_nothing_happens(
     session: SessionCheckpointer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -350,6 +351,7 @@ def test_a_place_where_nothing_was_saved_is_refused(tmp_path: Path) -> None:
         Workspace(tmp_path)
 
 
+@pytest.mark.linux
 @pytest.mark.parametrize("bell_of", [InotifyListener, PollingListener])
 def test_a_process_with_more_than_1024_open_files_can_wait(
     session: SessionCheckpointer, bell_of: type[InotifyListener | PollingListener]
@@ -364,6 +366,7 @@ def test_a_process_with_more_than_1024_open_files_can_wait(
             assert bell.wait(PATIENCE_S)
 
 
+@pytest.mark.linux
 @pytest.mark.parametrize("bell_of", [InotifyListener, PollingListener])
 def test_a_bell_rings_for_what_was_written_and_when_it_is_stopped(
     session: SessionCheckpointer, bell_of: type[InotifyListener | PollingListener]

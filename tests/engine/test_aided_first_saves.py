@@ -270,6 +270,7 @@ def test_help_is_had_only_where_it_pays(
     assert not reading_process._can_be_started()
 
 
+@pytest.mark.linux
 def test_the_second_process_ends_with_the_first(tmp_path: Path) -> None:
     root = tmp_path / "project"
     _large_workspace(root)

@@ -195,6 +195,7 @@ def test_what_the_system_said_is_not_kept_of_very_many_files(
     assert fs.taken_apart == DIRECTORIES
 
 
+@pytest.mark.linux
 @pytest.mark.requirement("PF-5", "AU-4")
 def test_what_the_system_said_is_not_kept_under_watch(workspace: Path) -> None:
     """A daemon waits with it in memory for a look that comes every ten minutes at most."""

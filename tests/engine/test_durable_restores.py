@@ -18,6 +18,7 @@ from tests.support.wrecked_workspace import Story
 pytestmark = [pytest.mark.requirement("RL-2"), pytest.mark.on_disk]
 
 
+@pytest.mark.linux
 def test_a_mode_that_a_restore_set_is_synced(tmp_path: Path) -> None:
     workspace = tmp_path / "project"
     script = fill(workspace / "bin/run", b"#!/bin/sh\n", 0o755)

@@ -118,6 +118,7 @@ def test_a_workspace_that_cannot_be_listed_is_reported_on_opening(
         open_workspace(workspace, create=False)
 
 
+@pytest.mark.linux
 @pytest.mark.parametrize("at_the_end", [False, True])
 def test_a_restore_without_room_says_so_wherever_it_ran_out(
     tmp_path: Path, at_the_end: bool

@@ -120,6 +120,7 @@ def test_a_worktree_that_comes_and_goes_is_noticed_by_scans_that_remember(projec
         assert (worktree / "draft.py").exists()
 
 
+@pytest.mark.linux
 def test_a_watched_workspace_notices_it_as_well(project: Path) -> None:
     with watched(project) as workspace:
         workspace.settle()

@@ -117,6 +117,7 @@ def test_a_file_that_git_tracks_from_now_on_is_captured_from_now_on(project: Pat
         assert b"a/b/lib/late.ts" not in saved_paths(opened)
 
 
+@pytest.mark.linux
 @pytest.mark.requirement("CP-15", "AU-6")
 def test_under_a_watch_the_index_decides_as_in_a_scan_from_nothing(project: Path) -> None:
     fill(project / "a/b/lib/late.ts")
@@ -141,6 +142,7 @@ def test_under_a_watch_the_index_decides_as_in_a_scan_from_nothing(project: Path
         assert one.status.hinted_scans > before
 
 
+@pytest.mark.linux
 @pytest.mark.requirement("CP-15", "AU-6")
 def test_under_a_watch_a_repository_that_comes_or_goes_is_seen(project: Path) -> None:
     fill(project / "inner/lib/x.ts")
@@ -291,6 +293,7 @@ def test_a_named_file_is_captured_alone_and_noted_until_the_setting_is_off(proje
         assert b".env" not in saved_paths(opened)
 
 
+@pytest.mark.linux
 @pytest.mark.requirement("CP-13", "AU-6")
 def test_under_a_watch_a_file_that_a_tool_names_is_captured_at_once(project: Path) -> None:
     fill(project / "a/b/.gitignore", b".env\n")

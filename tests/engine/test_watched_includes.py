@@ -10,7 +10,7 @@ from tests.support.composition import configure
 from tests.support.hostile_trees import fill
 from tests.support.watched_workspaces import watched
 
-pytestmark = pytest.mark.requirement("AU-6", "CP-12")
+pytestmark = [pytest.mark.requirement("AU-6", "CP-12"), pytest.mark.linux]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from tests.support.hostile_trees import fill
 from tests.support.watched_workspaces import watched
 
-pytestmark = pytest.mark.requirement("AU-6")
+pytestmark = [pytest.mark.requirement("AU-6"), pytest.mark.linux]
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from tests.support.ticks import wait_a_tick
 from tests.support.watched_filesystem import Call, WatchedFilesystem
 from tests.support.watched_workspaces import watched
 
-pytestmark = pytest.mark.requirement("AU-6")
+pytestmark = [pytest.mark.requirement("AU-6"), pytest.mark.linux]
 
 
 @pytest.fixture(params=["plain", "with hard links"])

@@ -21,7 +21,7 @@ from tests.support.hostile_trees import fill
 from tests.support.tree_actions import TreeActions
 from tests.support.watched_workspaces import Watched, watched
 
-pytestmark = pytest.mark.requirement("AU-6")
+pytestmark = [pytest.mark.requirement("AU-6"), pytest.mark.linux]
 
 NAMES = (b"a", b"b", b"cache", b"\xff", b"x.log", b"sp ace\n", b".git", b"node_modules")
 paths = st.lists(st.sampled_from(NAMES), min_size=1, max_size=4).map(b"/".join)

@@ -3,7 +3,8 @@
 python -m tests.project.coverage FILE     print the figures; fail if too few lines were executed
 
 Only the processes of the test run are measured. Most commands are called inside them; what runs in
-a process of its own alone (the daemon's start, killed writers) counts as not executed.
+a process of its own alone (the daemon's start, killed writers) counts as not executed. The bound is
+for Linux: other systems leave tests out.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def main(file: str) -> int:
     """Print the figures; 1 if the bound is broken."""
     lines, sentence = figures(json.loads(Path(file).read_text("utf-8"))["summary"])
     print(sentence)
-    if lines < LEAST_LINES:
+    if lines < LEAST_LINES and sys.platform == "linux":
         print(f"error: the tests must execute {LEAST_LINES:.0%} of the lines", file=sys.stderr)
         return 1
     return 0

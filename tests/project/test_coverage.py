@@ -11,6 +11,7 @@ from tests.project.coverage import main
 from tests.project.repository import ROOT
 
 
+@pytest.mark.linux
 @pytest.mark.parametrize(("executed", "status"), [(900, 0), (899, 1)])
 def test_too_few_executed_lines_fail_the_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], executed: int, status: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import shutil
 import signal
 import tempfile
@@ -74,10 +75,12 @@ def wait_for(pid: int) -> None:
     try:
         os.waitpid(pid, 0)
     except ChildProcessError:
-        fd = os.pidfd_open(pid) if _exists(pid) else None
-        if fd is not None:
-            import select
-
+        if not hasattr(os, "pidfd_open"):
+            until = time.monotonic() + 30
+            while _exists(pid) and time.monotonic() < until:
+                time.sleep(0.005)
+        elif _exists(pid):
+            fd = os.pidfd_open(pid)
             select.select([fd], [], [], 30)
             os.close(fd)
 

@@ -33,7 +33,7 @@ from tests.support.watched_workspaces import watched
 from tests.torture.campaign import Campaign, Case, Scenario
 from tests.torture.scenes import remove_tree
 
-pytestmark = pytest.mark.requirement("RL-5", "CP-11", "CP-12", "RB-4", "AU-6")
+pytestmark = [pytest.mark.requirement("RL-5", "CP-11", "CP-12", "RB-4", "AU-6"), pytest.mark.linux]
 
 WAYS = ("plain", "reopened", "watched")
 _OLD_ENOUGH_S = 0.03

@@ -31,7 +31,7 @@ from tests.support.hostile_trees import fill
 from tests.support.real_mounts import can_mount, mounted
 from tests.support.watched_workspaces import watched
 
-pytestmark = pytest.mark.requirement("AU-6")
+pytestmark = [pytest.mark.requirement("AU-6"), pytest.mark.linux]
 
 
 @pytest.fixture

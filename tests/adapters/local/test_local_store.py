@@ -187,6 +187,7 @@ def test_processes_write_to_one_store_at_once_and_lose_nothing(layout: StoreLayo
         assert list(store.catalog.check()) == []
 
 
+@pytest.mark.linux
 @pytest.mark.requirement("RL-1")
 def test_the_way_to_a_new_store_is_durable_before_its_first_row(
     layout: StoreLayout, monkeypatch: pytest.MonkeyPatch

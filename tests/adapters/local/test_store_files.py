@@ -23,6 +23,7 @@ def give_away(path: Path, patch: pytest.MonkeyPatch) -> None:
         patch.setattr(os, "geteuid", lambda: SOMEBODY)
 
 
+@pytest.mark.linux
 def test_only_a_regular_file_is_read(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"content" * 1000)
     assert read_own_file(tmp_path / "file") == b"content" * 1000

@@ -27,6 +27,7 @@ from holdfast.testing.watcher_contract import TellingWatcherContract, WatcherCon
 pytestmark = pytest.mark.requirement("AU-6")
 
 
+@pytest.mark.linux
 class TestInotify(TellingWatcherContract):
     def open_watcher(self) -> Watcher:
         return InotifyWatcher(SystemClock())

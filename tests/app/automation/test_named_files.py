@@ -472,6 +472,7 @@ def test_any_composition_of_changes_is_undone(
     assert snapshot(around) == before, command
 
 
+@pytest.mark.linux
 @pytest.mark.requirement("CP-13", "RB-11")
 def test_very_many_files_outside_come_back_with_one_sync_a_directory(
     project: Path, around: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch

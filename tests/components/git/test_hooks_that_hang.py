@@ -54,6 +54,7 @@ def begin(session: SessionCheckpointer, place: Path) -> None:
     session.checkpoint("three")
 
 
+@pytest.mark.linux
 @pytest.mark.requirement("GT-3")
 @pytest.mark.parametrize("name", ["pre-commit", "commit-msg", "reference-transaction"])
 def test_a_hook_that_hangs_is_ended_with_what_it_started_and_nothing_has_changed(
@@ -81,6 +82,7 @@ def test_a_hook_that_hangs_is_ended_with_what_it_started_and_nothing_has_changed
         assert list((place / ".git").rglob("*.lock")) == []
 
 
+@pytest.mark.linux
 @pytest.mark.requirement("GT-3")
 def test_a_hook_that_hangs_after_the_commit_leaves_the_commit_and_is_reported(
     place: Path, fifo: Path, hanging: list[int]

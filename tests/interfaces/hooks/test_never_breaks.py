@@ -234,6 +234,7 @@ def test_lines_of_the_log_that_are_damaged_are_passed_over(
     assert problem_log(os.environ).problems_of(project, datetime.min.replace(tzinfo=UTC)) == []
 
 
+@pytest.mark.linux
 def test_a_hook_that_is_asked_to_end_is_a_yes_and_tells_what_it_left(
     project: Path, holdfast_home: Path, cli: CommandLine
 ) -> None:

@@ -206,6 +206,7 @@ def test_an_event_after_a_call_waits_for_a_store_that_is_in_use_and_is_saved(
         assert logged_checkpoints(cli)[0] == ("tool", "After Bash: make")
 
 
+@pytest.mark.linux
 def test_five_hundred_events_in_a_row_leave_nothing_behind_in_the_daemon(
     project: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,6 +94,7 @@ def test_a_hook_that_sees_other_directories_does_its_work_itself(
     assert daemon.workspaces.all() == []
 
 
+@pytest.mark.linux
 @pytest.mark.requirement("HK-2")
 @pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize("real", [True, False] if can_mount() else [False])
@@ -209,6 +210,7 @@ def test_a_daemon_that_cannot_start_is_not_tried_with_every_event(
     assert counter.read_text() == "xx"
 
 
+@pytest.mark.linux
 def test_a_daemon_that_was_killed_while_it_started_is_tried_again_with_the_next_event(
     project: Path, cli: CommandLine, tmp_path: Path
 ) -> None:

@@ -104,6 +104,7 @@ def test_one_in_whose_place_is_another_is_saved_as_that(
     assert _unprotected(holdfast_home) == ""
 
 
+@pytest.mark.linux
 def test_more_changes_than_the_system_tells_are_saved_anyway(
     project: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
