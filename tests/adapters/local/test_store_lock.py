@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -17,7 +18,7 @@ import pytest
 
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.system import SystemClock
-from holdfast.domain.errors import Busy, StoreDamaged, StoreReadOnly
+from holdfast.domain.errors import Busy, StoreDamaged, StoreMissing, StoreReadOnly
 from tests.support.read_only import seen_read_only
 from tests.support.real_mounts import can_mount
 
@@ -118,6 +119,20 @@ def test_the_thread_that_holds_it_may_take_it_again(tmp_path: Path) -> None:
             raise AssertionError
     with make_lock(tmp_path / "lock").hold(0):
         pass
+
+
+def test_a_store_that_was_moved_away_is_named_as_missing(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    store.mkdir()
+    lock = make_lock(store / "lock")
+    with lock.hold(0):
+        pass
+    store.rename(tmp_path / "away")
+    missing = pytest.raises(StoreMissing, match=f"the store is missing: {re.escape(str(store))}")
+    with missing as error, lock.hold(0):
+        raise AssertionError
+    assert "restore that" in (error.value.hint or "")
+    assert not store.exists()
 
 
 def test_another_thread_is_turned_away_in_time(tmp_path: Path) -> None:

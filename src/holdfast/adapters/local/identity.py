@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.adapters.local.layout import StoreLayout, make_private_directory
+from holdfast.adapters.local.store_errors import MISSING_HINT
 from holdfast.adapters.local.store_files import atomic_write, atomic_write_in, read_own_file
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.system import SystemClock
@@ -109,18 +110,16 @@ class WorkspaceIdentity:
         return None
 
     def _missing(self, workspace: Path, marked: WorkspaceId) -> StoreMissing:
-        new = "start a new one: holdfast init --new-store"
         where = self.layout(marked).directory
         if self._read_path_record(workspace) == marked:
             return StoreMissing(
                 f"the store of {workspace} is missing: {where}",
-                hint="if it was moved or its disk is not mounted, restore that; if it was deleted, "
-                f"its checkpoints are gone: {new}",
+                hint=MISSING_HINT,
             )
         return StoreMissing(
             f"the store that {workspace} names does not exist: {where}",
             hint="if HOLDFAST_HOME has changed, set it back; if the directory was copied from "
-            f"another machine or the store was deleted, {new}",
+            "another machine or the store was deleted, start a new one: holdfast init --new-store",
             was_here=False,
         )
 

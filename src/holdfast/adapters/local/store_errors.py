@@ -26,6 +26,7 @@ from holdfast.domain.errors import (
     HoldfastError,
     NoSpace,
     StoreDamaged,
+    StoreMissing,
     StoreReadOnly,
     StoreSuspect,
     StoreUnwritable,
@@ -37,6 +38,12 @@ _FORBIDDEN = (errno.EACCES, errno.EPERM)
 READ_ONLY_HINT = (
     "mount it writable, or copy the store to another disk (cp -a) and set HOLDFAST_HOME to the "
     "copy; viewing, previews and export still work"
+)
+
+
+MISSING_HINT = (
+    "if it was moved or its disk is not mounted, restore that; if it was deleted, its checkpoints "
+    "are gone: start a new one: holdfast init --new-store"
 )
 
 
@@ -56,6 +63,11 @@ def store_trouble(doing: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise translate_os_error(error, doing) from error
+
+
+def store_vanished(directory: Path) -> StoreMissing:
+    """The store was there when it was opened."""
+    return StoreMissing(f"the store is missing: {directory}", hint=MISSING_HINT)
 
 
 def translate_os_error(error: OSError, doing: str) -> HoldfastError:

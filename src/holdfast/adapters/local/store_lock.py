@@ -28,7 +28,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.adapters.local.store_errors import store_trouble, translate_os_error
+from holdfast.adapters.local.store_errors import store_trouble, store_vanished, translate_os_error
 from holdfast.adapters.local.store_files import read_own_file
 from holdfast.domain.errors import Busy
 from holdfast.ports.filesystem import FILE_MODE
@@ -192,7 +192,10 @@ class StoreLock:
         self, deadline_ns: int, timeout_s: float, looking: bool, holder: _Holder
     ) -> None:
         with store_trouble(_DOING):
-            fd, shared = self._open_to_lock(looking=looking)
+            try:
+                fd, shared = self._open_to_lock(looking=looking)
+            except FileNotFoundError:  # opening creates the file, but not its directory
+                raise store_vanished(self._path.parent) from None
         how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         wait_s = _FIRST_WAIT_S
         try:
