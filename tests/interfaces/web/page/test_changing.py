@@ -151,6 +151,24 @@ def test_nor_is_a_part_of_a_workspace_that_changed_since_the_preview(
     assert describe(project) == before
 
 
+def test_a_click_counts_even_if_the_round_bar_arrives_while_the_button_is_down(
+    opened: Tab, project: Path
+) -> None:
+    page = opened.page
+    held: list[Route] = []
+    page.route("**/approval", lambda route: held.append(route))
+    opened.open_session(session=SESSION)
+    button = page.get_by_role("region", name="Moment").get_by_role("button", name="Add a note")
+    button.hover()
+    page.mouse.down()
+    for route in held:
+        route.continue_()
+    page.unroute("**/approval")
+    expect(page.get_by_role("region", name="Unapproved work")).to_contain_text("Approve…")
+    page.mouse.up()
+    expect(page.get_by_label("Note", exact=True)).to_be_visible()
+
+
 def test_half_written_words_stay_while_an_agent_saves(opened: Tab, project: Path) -> None:
     page = opened.open_session(session=SESSION)
     moment = page.get_by_role("region", name="Moment")

@@ -30,6 +30,9 @@ export function RoundBar({ session, version, review, reset, accept, changed }) {
     [approval?.has_unapproved, session],
   );
   const last = rounds.findLast((/** @type {any} */ round) => round.status === "merged");
+  // Usually there is unapproved work. If the bar moved everything down later, a click that begins before would miss.
+  if (!loaded.value && loaded.busy)
+    return html`<div class="round placeholder" aria-hidden="true"><button disabled>Approve…</button></div>`;
   // A panel with unsaved text stays open, whatever the bar shows meanwhile.
   return html`${
     approval?.has_unapproved &&
