@@ -1,12 +1,23 @@
-"""`holdfast completion SHELL`: a script that lets the shell complete commands and checkpoints."""
+"""`holdfast completion SHELL`: a script that lets the shell complete commands and checkpoints.
+
+--install writes it to the directory where the shell looks for it:
+
+    bash  $BASH_COMPLETION_USER_DIR or $XDG_DATA_HOME/bash-completion, completions/holdfast
+    zsh   $XDG_DATA_HOME/zsh/site-functions/_holdfast, a directory that `fpath` must name
+    fish  $XDG_CONFIG_HOME/fish/completions/holdfast.fish
+
+Guarantees: a file that Holdfast did not write is never replaced. The new file replaces the old one
+atomically.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.domain.errors import HoldfastError, UsageError
+from holdfast.domain.errors import HoldfastError, Refused, UsageError
 from holdfast.domain.ids import short
 from holdfast.domain.paths import to_text
 from holdfast.domain.trees.entries import DirectoryEntry
@@ -22,7 +33,8 @@ if TYPE_CHECKING:
 ANSWERS = True
 AGENT_WARNING = False
 _MOST = 200
-NEXT_STEPS = {
+_OURS = b"holdfast: completion for "
+_NEXT_STEPS = {
     "bash": "Open a new shell. It needs the package bash-completion.",
     "zsh": "Add its directory to fpath before compinit, then open a new shell:"
     " fpath=(~/.local/share/zsh/site-functions $fpath)",
@@ -87,14 +99,12 @@ def run(invocation: Invocation) -> int:
 
 def _install(invocation: Invocation, shell: str) -> int:
     """Write the file that the shell loads. An identical file is kept."""
-    from holdfast.interfaces.cli.completion_install import install, place
-
-    target = place(shell, os.environ)
-    changed = install(shell, target, dry_run=invocation.options.dry_run)
+    dry_run = invocation.options.dry_run
+    target = _target(shell)
+    changed = _write_script(shell, target, dry_run=dry_run)
     if invocation.json:
         from holdfast.api.views.setup import CompletionInstallView
 
-        dry_run = invocation.options.dry_run
         invocation.emit(
             CompletionInstallView(shell=shell, file=str(target), changed=changed, dry_run=dry_run)
         )
@@ -103,12 +113,54 @@ def _install(invocation: Invocation, shell: str) -> int:
     path = terminal.path(os.fsencode(target))
     if not changed:
         terminal.line(f"✓ {path} is up to date.")
-    elif invocation.options.dry_run:
+    elif dry_run:
         terminal.line(f"would write {path}")
     else:
         terminal.line(f"✓ Wrote {path}")
-        terminal.line(f"  {NEXT_STEPS[shell]}")
+        terminal.line(f"  {_NEXT_STEPS[shell]}")
     return 0
+
+
+def _target(shell: str) -> Path:
+    environment = os.environ
+    if not environment.get("HOME"):
+        raise Refused("HOME is not set", hint=f"print the script: holdfast completion {shell}")
+    home = Path(environment["HOME"])
+    data = Path(environment.get("XDG_DATA_HOME") or home / ".local" / "share")
+    if shell == "bash":
+        chosen = environment.get("BASH_COMPLETION_USER_DIR", "").partition(":")[0]
+        return Path(chosen or data / "bash-completion") / "completions" / "holdfast"
+    if shell == "zsh":
+        return data / "zsh" / "site-functions" / "_holdfast"
+    config = Path(environment.get("XDG_CONFIG_HOME") or home / ".config")
+    return config / "fish" / "completions" / "holdfast.fish"
+
+
+def _write_script(shell: str, target: Path, *, dry_run: bool) -> bool:
+    """Write the file, unless `dry_run`. Returns whether it differs from this version's script."""
+    from holdfast.interfaces.cli.completion_scripts import script
+
+    wanted = script(shell).encode()
+    try:
+        present = target.read_bytes()
+    except FileNotFoundError:
+        present = None
+    if present == wanted:
+        return False
+    if present is not None and _OURS not in present[:200]:
+        raise Refused(
+            f"{target} exists and was not written by Holdfast",
+            hint=f"move it away, or print the script: holdfast completion {shell}",
+        )
+    if not dry_run:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        beside = target.with_name(f".{target.name}.{os.getpid()}")
+        try:
+            beside.write_bytes(wanted)
+            beside.replace(target)
+        finally:
+            beside.unlink(missing_ok=True)
+    return True
 
 
 def _list_candidates(invocation: Invocation, kind: str, words: list[str]) -> int:
