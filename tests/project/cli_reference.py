@@ -10,7 +10,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 
-from holdfast.interfaces.cli.command_pages import (
+from holdfast.interfaces.cli.manual import (
     CommandPage,
     Option,
     command_pages,

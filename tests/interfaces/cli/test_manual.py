@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from holdfast.interfaces.cli.command_pages import command_pages
-from holdfast.interfaces.cli.manual import manual_pages
+from holdfast.interfaces.cli.manual import command_pages, manual_pages
 from holdfast.interfaces.cli.verbs import TOPICS, VERBS
 
 _REQUESTS = re.compile(r"\.(?:TH|SH|SS|PP|TP|B|BR|nf|fi)\b")

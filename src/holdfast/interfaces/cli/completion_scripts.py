@@ -12,13 +12,12 @@ import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from importlib import import_module
 from importlib.resources import files
 
 from holdfast.domain.settings.schema import HELP, KEYS
 from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.cli.arguments import make_parser
-from holdfast.interfaces.cli.verbs import VERBS
+from holdfast.interfaces.cli.verbs import VERBS, command_module
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -101,7 +100,7 @@ def verbs() -> list[Verb]:
 
 
 def _verb(name: str, text: str) -> Verb:
-    module = import_module(f"holdfast.interfaces.cli.commands.{name.replace('-', '_')}")
+    module = command_module(name)
     actions = make_parser(name, module.configure, width=80)._actions
     metavar = next((str(a.metavar) for a in actions if not a.option_strings), "REASON")
     return Verb(

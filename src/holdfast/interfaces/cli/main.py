@@ -26,7 +26,7 @@ from holdfast.interfaces.cli.failures import (
     wants_traceback,
 )
 from holdfast.interfaces.cli.terminal import OutputFailed, Terminal
-from holdfast.interfaces.cli.verbs import TOPICS, full_overview, overview
+from holdfast.interfaces.cli.verbs import TOPICS, command_module, full_overview, overview
 
 if TYPE_CHECKING:
     from holdfast.interfaces.cli.invocation import Invocation
@@ -114,14 +114,12 @@ def _dispatch(tokens: list[str], terminal: Terminal) -> int:
 
 
 def _run_verb(verb: str, tokens: list[str], terminal: Terminal) -> int:
-    from importlib import import_module
-
     from holdfast.interfaces.cli.arguments import HelpWanted, has_flag, parse
 
     if has_flag(tokens, "--version"):
         terminal.line(f"holdfast {__version__}")
         return 0
-    module = import_module(f"holdfast.interfaces.cli.commands.{verb.replace('-', '_')}")
+    module = command_module(verb)
     try:
         options, literal = parse(verb, module.configure, tokens, width=terminal.width)
     except HelpWanted as wanted:

@@ -4,16 +4,73 @@
     holdfast-COMMAND.1    one command, as `holdfast help COMMAND` shows it
 
 The pages are roff with the `man` macros. They use the text of the help pages, so that the two
-cannot differ, and need only the standard library.
+cannot differ, and need only the standard library. `command_pages` has that text in parts; the
+reference in the documentation is made from it too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import argparse
+from collections.abc import Iterable, Iterator
 
 from holdfast import __version__
-from holdfast.interfaces.cli.command_pages import CommandPage, command_pages, is_laid_out
-from holdfast.interfaces.cli.verbs import GLOBAL_OPTIONS, GROUPS, TOPICS
+from holdfast.interfaces.cli.arguments import make_parser
+from holdfast.interfaces.cli.verbs import GLOBAL_OPTIONS, GROUPS, TOPICS, VERBS, command_module
+from holdfast.values.classes import NamedTuple
+
+_WIDTH = 100
+_MARGIN = "\n" + " " * len("usage: ")
+
+
+class Option(NamedTuple):
+    """An option or positional argument as users write it, and its meaning."""
+
+    shown: str
+    meaning: str
+
+
+class CommandPage(NamedTuple):
+    """The help of one command in parts, without global options."""
+
+    name: str
+    summary: str
+    usage: str
+    paragraphs: tuple[str, ...]
+    options: tuple[Option, ...]
+    shared_options: tuple[Option, ...]
+    epilog: str
+
+
+def command_pages() -> Iterator[CommandPage]:
+    """One page per command, in the order of `holdfast help all`."""
+    for name, verb in VERBS.items():
+        parser = make_parser(name, command_module(name).configure, width=_WIDTH)
+        shared = parser._action_groups[-1]._group_actions
+        yield CommandPage(
+            name,
+            verb.summary,
+            (parser.usage or "").replace("%%", "%").replace(_MARGIN, "\n"),
+            tuple((parser.description or "").strip().split("\n\n")),
+            tuple(_options(action for action in parser._actions if action not in shared)),
+            tuple(_options(shared)),
+            (parser.epilog or "").strip(),
+        )
+
+
+def is_laid_out(paragraph: str) -> bool:
+    """Whether the line breaks of a paragraph must be kept."""
+    return "\n  " in paragraph
+
+
+def _options(actions: Iterable[argparse.Action]) -> Iterator[Option]:
+    for action in actions:
+        if action.help == argparse.SUPPRESS:
+            continue
+        value = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
+        shown = ", ".join(action.option_strings)
+        if action.nargs != 0:
+            shown = f"{shown} {value}".strip()
+        yield Option(shown, (action.help or "").replace("%%", "%"))
 
 
 def manual_pages() -> dict[str, str]:

@@ -6,6 +6,8 @@ A command is a module in `commands/` and its entry here. The list is plain data,
 
 from __future__ import annotations
 
+from types import ModuleType
+
 from holdfast import __version__
 
 ALIASES = {"save": "checkpoint", "list": "log", "rewind": "restore", "rename": "name"}
@@ -192,6 +194,13 @@ _COMMON = {
 """The commands for daily use, shown on the first page."""
 
 VERBS: dict[str, Verb] = {name: verb for group in GROUPS.values() for name, verb in group.items()}
+
+
+def command_module(verb: str) -> ModuleType:
+    """The module of a command, imported now."""
+    from importlib import import_module
+
+    return import_module(f"holdfast.interfaces.cli.commands.{verb}")
 
 
 def verbs_known_as(word: str) -> list[str]:
