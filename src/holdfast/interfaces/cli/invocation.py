@@ -167,9 +167,9 @@ class Invocation:
         if not reported and opened.recovered is not None and opened.recovered.restored_to is None:
             reported = (opened.recovered,)
         for done in reported:
-            from holdfast.interfaces.cli.recovery_note import note_recovery
+            from holdfast.interfaces.cli.restore_view import show_recovered
 
-            note_recovery(self.terminal, done)
+            show_recovered(self.terminal, done)
 
     def _no_workspace(self) -> WorkspaceRefused:
         """The error for a directory without checkpoints; it lists workspaces that have some."""

@@ -10,7 +10,6 @@ from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.diff.hunk_choice import NumberedHunk
 from holdfast.domain.git.drift import TO_RESTORE_GIT
 from holdfast.domain.ids import short
@@ -27,11 +26,9 @@ from holdfast.interfaces.cli.restore_view import (
     component_words,
     missing_to_report,
     show_components_outcome,
-    show_include_command,
     show_nothing_to_do,
     show_outcome,
     show_plan,
-    show_where_missing,
     shown_missing,
     summary,
     target_words,
@@ -240,17 +237,6 @@ def _with_git_command(request: RestoreRequest, warning: str) -> str:
     return warning.replace(TO_RESTORE_GIT, command)
 
 
-def _saved_elsewhere(
-    opened: Workspace, missing: Sequence[Missing]
-) -> list[tuple[bytes, Checkpoint]]:
-    """The newest checkpoint that has each of the first few missing paths."""
-    noted = missing_to_report(missing)[:_MOST_LOOKED_FOR]
-    if not noted:
-        return []
-    found = ((gone.path, opened.contents.newest_with(gone.path)) for gone in noted)
-    return [(path, saved) for path, saved in found if saved is not None]
-
-
 def _show_fixes(terminal: Terminal, opened: Workspace, missing: Sequence[Missing]) -> None:
     """Show how to recover missing paths."""
     for top in _without_git_data(shown_missing(missing)):
@@ -258,8 +244,12 @@ def _show_fixes(terminal: Terminal, opened: Workspace, missing: Sequence[Missing
             f"  {terminal.path(top)} is no longer a repository: its commits and branches are not "
             "saved, so clone it again or copy its .git from a backup"
         )
-    show_where_missing(terminal, _saved_elsewhere(opened, missing))
-    show_include_command(terminal, opened.restores.include_command(shown_missing(missing)))
+    for gone in missing_to_report(missing)[:_MOST_LOOKED_FOR]:
+        if (saved := opened.contents.newest_with(gone.path)) is not None:
+            command = f"holdfast restore {short(saved.id)} {terminal.typed(gone.path)}"
+            terminal.sentence(f"  to bring back {terminal.path(gone.path)}: {command}")
+    if (include := opened.restores.include_command(shown_missing(missing))) is not None:
+        terminal.sentence(terminal.paint(f"  to save them from now on: {include}", DIM))
 
 
 def _preview(

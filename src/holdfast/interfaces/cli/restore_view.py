@@ -1,4 +1,4 @@
-"""A restore, planned or done, as text for people."""
+"""A restore, planned, done or recovered, as text for people."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import EXACT, SOME
 from holdfast.domain.ids import short
 from holdfast.domain.operations import OperationKind
-from holdfast.domain.outcomes import PathProblem, RestoreOutcome
+from holdfast.domain.outcomes import PathProblem, RecoveredRestore, RestoreOutcome
 from holdfast.domain.restore.plan import (
     FAILED,
     Blocked,
@@ -33,6 +33,7 @@ from holdfast.interfaces.cli.terminal import (
     YELLOW,
     Terminal,
     visible,
+    visible_bytes,
 )
 from holdfast.interfaces.cli.wording import count, duration, size
 
@@ -291,13 +292,6 @@ def missing_to_report(missing: Sequence[Missing]) -> list[Missing]:
     return [gone for gone in missing if not gone.is_cache]
 
 
-def show_where_missing(terminal: Terminal, found: Sequence[tuple[bytes, Checkpoint]]) -> None:
-    """For each path that another checkpoint has, the command that restores it."""
-    for path, saved in found:
-        command = f"holdfast restore {short(saved.id)} {terminal.typed(path)}"
-        terminal.sentence(f"  to bring back {terminal.path(path)}: {command}")
-
-
 def show_missing(terminal: Terminal, missing: Sequence[Missing]) -> None:
     """Paths that the checkpoint lacks and that are gone. Caches have their own line, because tools
     recreate them."""
@@ -316,12 +310,6 @@ def shown_missing(missing: Sequence[Missing]) -> list[Missing]:
     return list(missing_to_report(missing) or missing)[:_MOST_NAMED]
 
 
-def show_include_command(terminal: Terminal, command: str | None) -> None:
-    """How to save such files from now on, if a setting does that."""
-    if command is not None:
-        terminal.sentence(terminal.paint(f"  to save them from now on: {command}", DIM))
-
-
 def _names(terminal: Terminal, missing: Sequence[Missing]) -> str:
     names = ", ".join(terminal.path(gone.path) for gone in missing[:_MOST_NAMED])
     more = f" and {len(missing) - _MOST_NAMED:,} more (--json lists all)"
@@ -335,3 +323,26 @@ def show_problems(
     for problem in problems[:_MOST_LINES]:
         terminal.sentence(f"  {label} {terminal.path(problem.path)} ({visible(problem.reason)})")
     show_more(terminal, len(problems) - _MOST_LINES)
+
+
+def show_recovered(terminal: Terminal, done: RecoveredRestore) -> None:
+    """A note about an interrupted restore that this command finished or rolled back."""
+    if done.restored_to is None:
+        terminal.note("note: cleaned up an interrupted restore; it had not changed any files")
+        return
+    how = "Rolled back" if done.rolled_back else "Finished"
+    target = visible(done.name or short(done.restored_to))
+    changed = f"{count(done.files_changed, 'file')} changed"
+    terminal.note(f"note: {how} the interrupted {done.kind} to {target}: {changed}")
+    if not done.overwritten or done.safety is None:
+        return
+    number = len(done.overwritten)
+    verb, them = ("is", "it") if number == 1 else ("are", "them")
+    terminal.note(
+        f"  {count(number, 'file')} that had changed since then {verb} saved in checkpoint "
+        f"{short(done.safety)}; holdfast undo brings {them} back:"
+    )
+    for path in done.overwritten[:_MOST_NAMED]:
+        terminal.note(f"    {visible_bytes(path)}")
+    if number > _MOST_NAMED:
+        terminal.note(f"    … and {number - _MOST_NAMED:,} more")
