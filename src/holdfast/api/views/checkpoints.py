@@ -168,15 +168,20 @@ class EntryView(TypedDict):
     target: NotRequired[str]
 
 
-class OldContentView(TypedDict, total=False):
-    """`content` for a text file, `base64` for another file, `paths` for a directory."""
+class ContentView(TypedDict, total=False):
+    """`content` for a text file, `base64` for another file."""
 
-    paths: list[str]
     content: str
     base64: str
 
 
-class OldFileView(EntryView, OldContentView):
+class PathsView(TypedDict, total=False):
+    """The paths in a directory."""
+
+    paths: list[str]
+
+
+class OldFileView(EntryView, PathsView, ContentView):
     """A path in a checkpoint."""
 
     checkpoint: str
@@ -225,11 +230,11 @@ def checkpoint_view(found: "Checkpoint") -> CheckpointView:
         "confidence": found.intent.confidence,
         "files": found.files,
         "bytes": found.size_bytes,
-        "changed": _counts(found.changed),
+        "changed": change_counts_view(found.changed),
     }
 
 
-def _counts(changed: "ChangeCounts") -> ChangeCountsView:
+def change_counts_view(changed: "ChangeCounts") -> ChangeCountsView:
     return {"added": changed.added, "modified": changed.modified, "removed": changed.removed}
 
 
@@ -372,9 +377,7 @@ def shown_checkpoint_view(
         "tool_calls": found.intent.to_dict()["tool_calls"],
         "round": round_name(found.round),
         "message_index": found.message_index,
-        "message": None
-        if message is None
-        else {"role": message.role.value, "content": message.content},
+        "message": None if message is None else message_text_view(message),
         "tool_use_id": found.tool_use_id,
         "is_approved": is_approved,
         "annotations": [annotation_view(note) for note in annotations],
@@ -383,6 +386,10 @@ def shown_checkpoint_view(
         "git": git_at_checkpoint_view(git, found),
         **listed,
     }
+
+
+def message_text_view(message: "Message") -> MessageTextView:
+    return {"role": message.role.value, "content": message.content}
 
 
 def component_view(state: "ComponentState") -> ComponentStateView:
@@ -419,17 +426,18 @@ def old_file_view(
     paths: Iterable[bytes] | None = None,
 ) -> OldFileView:
     """`content` is for a file, `paths` for a directory."""
-    held: OldContentView = {}
-    if paths is not None:
-        held["paths"] = [to_text(name) for name in paths]
-    if content is not None:
-        try:
-            held["content"] = content.decode("utf-8")
-        except UnicodeDecodeError:
-            import base64
+    listed: PathsView = {} if paths is None else {"paths": [to_text(name) for name in paths]}
+    encoded: ContentView = {} if content is None else content_view(content)
+    return {"checkpoint": found.id, **entry_view(path, entry), **listed, **encoded}
 
-            held["base64"] = base64.b64encode(content).decode()
-    return {"checkpoint": found.id, **entry_view(path, entry), **held}
+
+def content_view(content: bytes) -> ContentView:
+    try:
+        return {"content": content.decode("utf-8")}
+    except UnicodeDecodeError:
+        import base64
+
+        return {"base64": base64.b64encode(content).decode()}
 
 
 def deleted_view(found: "Checkpoint", outcome: "DeleteOutcome") -> DeletedView:

@@ -254,7 +254,6 @@ def workspace_state_view(
     found: "WorkspaceStatus", *, watch: dict[str, Any] | None, most: int
 ) -> WorkspaceStateView:
     """Lists at most this many changed and skipped paths. The counts are complete."""
-    counts = Counter(change.type for change in found.changes)
     head, approval = found.head, found.approval
     return {
         "workspace": str(found.workspace),
@@ -264,7 +263,7 @@ def workspace_state_view(
         "session_status": found.session_status,
         "head": None if head is None else checkpoint_with_intent_view(head, is_head=True),
         "files": found.files,
-        "changed": {kind.value: counts[kind] for kind in ChangeType},
+        "changed": _change_counts(found),
         "changes": [change_view(change) for change in found.changes[:most]],
         "watch": watch,
         "cut_off": [interrupted_view(one) for one in found.interrupted],
@@ -279,6 +278,11 @@ def workspace_state_view(
         "skipped": skipped_view(found.skipped[:most]),
         "warnings": [gap.finding for gap in found.gaps],
     }
+
+
+def _change_counts(found: "WorkspaceStatus") -> dict[str, int]:
+    counts = Counter(change.type for change in found.changes)
+    return {kind.value: counts[kind] for kind in ChangeType}
 
 
 def check_view(problems: "Sequence[Problem]") -> CheckView:
@@ -411,7 +415,6 @@ def status_view(
     skipped: bool,
 ) -> StatusView:
     """`next_step` is the most useful next command; `skipped` lists skipped paths."""
-    counts = Counter(change.type for change in found.changes)
     head = found.head
     view: StatusView = {
         "workspace": str(found.workspace),
@@ -425,7 +428,7 @@ def status_view(
         "checkpoints": found.checkpoints,
         "head": None if head is None else checkpoint_with_intent_view(head, is_head=True),
         "files": found.files,
-        "changed": {kind.value: counts[kind] for kind in ChangeType},
+        "changed": _change_counts(found),
         "changes": [change_view(change) for change in found.changes],
         "watch": watch,
         "unprotected": hook_problems["unprotected"],

@@ -11,7 +11,9 @@ from holdfast.api.views.checkpoints import (
     MessageTextView,
     checkpoint_view,
     checkpoint_with_intent_view,
+    content_view,
     found_checkpoint_view,
+    message_text_view,
 )
 from holdfast.domain.paths import to_text
 from holdfast.domain.wording import iso_from_ns
@@ -191,7 +193,7 @@ def _origin(origin: "LineOrigin") -> OriginView:
 def _message(message: "Message | None") -> IndexedMessageView | None:
     if message is None:
         return None
-    return {"index": message.index, "role": message.role.value, "content": message.content}
+    return {"index": message.index, **message_text_view(message)}
 
 
 class ReplayMessageView(TypedDict):
@@ -266,8 +268,7 @@ def component_lines_view(lines: Iterable[tuple[str, str]]) -> list[ComponentLine
 def replay_message_view(message: "Message") -> ReplayMessageView:
     return {
         "index": message.index,
-        "role": message.role.value,
-        "content": message.content,
+        **message_text_view(message),
         "at": iso_from_ns(message.at_ns),
         "tool_calls": list(message.tool_calls),
         "rolled_back": message.rolled_back_by is not None,
@@ -312,15 +313,7 @@ def agents_at_view(checkpoint: "Checkpoint", found: "Iterable[AgentState]") -> A
 
 
 def memory_at_view(checkpoint: "Checkpoint", files: Iterable[tuple[bytes, bytes]]) -> MemoryAtView:
-    return {"checkpoint": checkpoint.id, "files": [_memory_file(*one) for one in files]}
-
-
-def _memory_file(path: bytes, content: bytes) -> MemoryFileView:
-    view: MemoryFileView = {"path": to_text(path)}
-    try:
-        view["content"] = content.decode("utf-8")
-    except UnicodeDecodeError:
-        import base64
-
-        view["base64"] = base64.b64encode(content).decode()
-    return view
+    found: list[MemoryFileView] = [
+        {"path": to_text(path), **content_view(content)} for path, content in files
+    ]
+    return {"checkpoint": checkpoint.id, "files": found}

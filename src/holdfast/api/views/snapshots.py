@@ -16,8 +16,10 @@ from holdfast.api.views.checkpoints import (
     MessageTextView,
     SkippedView,
     annotation_view,
+    change_counts_view,
     component_view,
     database_view,
+    message_text_view,
     skipped_view,
 )
 from holdfast.api.views.git import git_at_checkpoint_view
@@ -140,7 +142,7 @@ class CheckpointFilesView(TypedDict):
 def checkpoint_summary_view(
     found: "Checkpoint", *, annotation: "Annotation | None", is_head: bool
 ) -> CheckpointSummaryView:
-    intent, changed, made = found.intent, found.changed, iso(found.created_at)
+    intent, made = found.intent, iso(found.created_at)
     return {
         "id": found.id,
         "session_id": found.session_id,
@@ -162,11 +164,7 @@ def checkpoint_summary_view(
         "tool_use_id": found.tool_use_id,
         "file_count": found.files,
         "size_bytes": found.size_bytes,
-        "changed": {
-            "added": changed.added,
-            "modified": changed.modified,
-            "removed": changed.removed,
-        },
+        "changed": change_counts_view(found.changed),
         "partial": found.partial,
         "restores_from": found.restores_from,
         "is_head": is_head,
@@ -190,9 +188,6 @@ def checkpoint_detail_view(
 
     newest = annotations[-1] if annotations else None
     git = next((state for state in components if state.name == "git"), None)
-    said: MessageTextView | None = None
-    if message is not None:
-        said = {"role": message.role.value, "content": message.content}
     intent = _intent(found)
     return {
         **checkpoint_summary_view(found, annotation=newest, is_head=is_head),
@@ -207,7 +202,7 @@ def checkpoint_detail_view(
         "git": git_state_view(git, found),
         "round": round_name(found.round),
         "is_approved": is_approved,
-        "message": said,
+        "message": None if message is None else message_text_view(message),
         "annotations": [annotation_view(note) for note in annotations],
         "skipped": skipped_view(skipped),
         "components": [component_view(state) for state in components],
