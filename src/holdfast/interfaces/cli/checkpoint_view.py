@@ -66,8 +66,7 @@ def identifier(terminal: Terminal, checkpoint: Checkpoint) -> str:
 def show_saved_first(terminal: Terminal, saved: CheckpointId | None) -> None:
     """Shown after a command that deleted checkpoints."""
     if saved is not None:
-        words = f"  Unsaved changes were saved first: {shown_id(terminal, saved)}"
-        terminal.sentence(terminal.paint(words, DIM))
+        terminal.sentence(f"  Unsaved changes were saved first: {shown_id(terminal, saved)}", DIM)
 
 
 def title(checkpoint: Checkpoint) -> str:
@@ -131,7 +130,7 @@ def list_first_skipped(terminal: Terminal, skipped: Sequence[Skipped]) -> None:
 def show_more(terminal: Terminal, number: int, words: str = "more (--json lists all)") -> None:
     """The number of paths that are not listed, if any."""
     if number > 0:
-        terminal.sentence(terminal.paint(f"  … and {number:,} {words}", DIM))
+        terminal.sentence(f"  … and {number:,} {words}", DIM)
 
 
 def _why(skip: Skipped) -> str:

@@ -159,7 +159,7 @@ def show_difference(terminal: Terminal, difference: Difference) -> None:
 
 def show_lines(terminal: Terminal, lines: Iterable[Line]) -> None:
     for line in lines:
-        terminal.line(terminal.paint(visible_line(line.data), *COLOURS[line.style]))
+        terminal.line(visible_line(line.data), *COLOURS[line.style])
 
 
 def reading_lines(terminal: Terminal, difference: Difference) -> Iterator[Line]:

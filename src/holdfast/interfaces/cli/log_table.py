@@ -70,12 +70,12 @@ def show_table(
             names.remove(name)
     left = _used_width(widths)
     heading = _GAP.join(padded(name, widths[name], right=name in _RIGHT) for name in names)
-    terminal.line(terminal.paint(f"{heading}{_GAP}reason ({total:,} in total)", DIM))
+    terminal.line(f"{heading}{_GAP}reason ({total:,} in total)", DIM)
     above: SessionId | None = None
     for one, row in zip(found, rows, strict=True):
         if sessions and "session" not in names and one.session_id != above:
             text = _session_heading(sessions[one.session_id], terminal.width)
-            terminal.line(terminal.paint(text, BOLD))
+            terminal.line(text, BOLD)
         above = one.session_id
         cells = [_cell(terminal, row[name], widths[name], right=name in _RIGHT) for name in names]
         reason = _reason(terminal, one, max(terminal.width - left, _LEAST_FOR_REASON))

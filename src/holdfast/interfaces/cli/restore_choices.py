@@ -237,7 +237,7 @@ def _show_start(terminal: Terminal, shown: Difference) -> None:
     show_lines(terminal, islice(lines, _MOST_LINES))
     if rest := sum(1 for _ in islice(lines, _MOST_COUNTED)):
         at_least = "at least " if rest == _MOST_COUNTED else ""
-        terminal.line(terminal.paint(f"… {at_least}{count(rest, 'more line')}", DIM))
+        terminal.line(f"… {at_least}{count(rest, 'more line')}", DIM)
 
 
 def _choose_in_file(

@@ -92,8 +92,7 @@ def restore_and_report(
             _show_other_references(invocation.terminal, opened, request, outcome)
         if reset is not None and reset.abandoned is not None:
             ended, begun = round_title(reset.abandoned), round_title(reset.new_round)
-            line = f"  {ended} is abandoned; {begun} begins"
-            invocation.terminal.sentence(invocation.terminal.paint(line, DIM))
+            invocation.terminal.sentence(f"  {ended} is abandoned; {begun} begins", DIM)
     failed = any(component.status == FAILED for component in outcome.components)
     failed = failed or _lacks_files(request, outcome)
     return PARTIAL if outcome.skipped or failed or not outcome.verified else 0
@@ -182,7 +181,7 @@ def _show(
         )
     place = opened.restores.git_now(outcome)
     if place is not None:
-        terminal.sentence(terminal.paint(f"  git: {place}", DIM))
+        terminal.sentence(f"  git: {place}", DIM)
     known = shown.warnings if shown is not None else ()
     _show_warnings(
         terminal, request, (w for w in outcome.warnings if w not in known), answering=False
@@ -207,7 +206,7 @@ def _show_head(
     if head is None or head.id == request.target.id:
         return
     saves = "the next checkpoint saves what was restored"
-    terminal.sentence(terminal.paint(f"  HEAD is still {target_words(head)}; {saves}", DIM))
+    terminal.sentence(f"  HEAD is still {target_words(head)}; {saves}", DIM)
 
 
 def _show_other_references(
@@ -249,7 +248,7 @@ def _show_fixes(terminal: Terminal, opened: Workspace, missing: Sequence[Missing
             command = f"holdfast restore {short(saved.id)} {terminal.typed(gone.path)}"
             terminal.sentence(f"  to bring back {terminal.path(gone.path)}: {command}")
     if (include := opened.restores.include_command(shown_missing(missing))) is not None:
-        terminal.sentence(terminal.paint(f"  to save them from now on: {include}", DIM))
+        terminal.sentence(f"  to save them from now on: {include}", DIM)
 
 
 def _preview(

@@ -256,8 +256,7 @@ def show_outcome(
     if steps_back > 1:
         back = f"restore {saved}"
     way = f"holdfast {back}{terminal.yes_flag}"
-    words = f"  the previous state was saved as {saved}; to go back: {way}"
-    terminal.sentence(terminal.paint(words, DIM))
+    terminal.sentence(f"  the previous state was saved as {saved}; to go back: {way}", DIM)
 
 
 def show_nothing_to_do(
@@ -302,7 +301,7 @@ def show_missing(terminal: Terminal, missing: Sequence[Missing]) -> None:
     caches = [gone for gone in missing if gone.is_cache]
     if caches:
         label = "caches that are gone; Holdfast does not save them, because tools recreate them:"
-        terminal.sentence(terminal.paint(f"  {label} {_names(terminal, caches)}", DIM))
+        terminal.sentence(f"  {label} {_names(terminal, caches)}", DIM)
 
 
 def shown_missing(missing: Sequence[Missing]) -> list[Missing]:

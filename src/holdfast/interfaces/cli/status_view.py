@@ -367,7 +367,7 @@ def _show_problems(terminal: Terminal, how: str, problems: Sequence[Problem]) ->
     _fact(terminal, "hooks", terminal.paint(f"{words}, the last one {iso(last.at)}", colour))
     terminal.line(f"  {reason}")
     logs = ", ".join(visible(str(log)) for log in problem_log(os.environ).files())
-    terminal.line(terminal.paint(f"  (all of them: {logs})", DIM))
+    terminal.line(f"  (all of them: {logs})", DIM)
 
 
 def _fact(terminal: Terminal, label: str, *parts: Part | str) -> None:

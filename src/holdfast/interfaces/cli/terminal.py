@@ -196,12 +196,13 @@ class Terminal:
     def cross(self) -> str:
         return self.paint("✗", RED)
 
-    def line(self, text: str = "") -> None:
-        self.write(text + "\n")
+    def line(self, text: str = "", *codes: str) -> None:
+        self.write(self.paint(text, *codes) + "\n")
 
-    def sentence(self, text: str, *, hang: int | None = None) -> None:
+    def sentence(self, text: str, *codes: str, hang: int | None = None) -> None:
         """A line that may be longer than a row. On a terminal it is wrapped between words and
         continues in column `hang`, by default slightly indented."""
+        text = self.paint(text, *codes)
         self.line(self._broken(text, hang) if self.for_people else text)
 
     def write(self, text: str) -> None:
@@ -230,7 +231,7 @@ class Terminal:
         from holdfast.domain.wording import Remark
 
         if isinstance(warning, Remark) and answering:
-            self.sentence(self.paint(f"  {visible(warning)}", DIM))
+            self.sentence(f"  {visible(warning)}", DIM)
         elif isinstance(warning, Remark):
             self.note(f"  {visible(warning)}", DIM)
         else:

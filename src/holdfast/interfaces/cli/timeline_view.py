@@ -68,7 +68,7 @@ def show_timeline(
             above = event.session_id
         terminal.line(f"{margin}{_fitted(terminal, words, terminal.width - used)}")
     if timeline.next is not None and terminal.for_people:
-        terminal.line(terminal.paint("… to show more: -n 0", DIM))
+        terminal.line("… to show more: -n 0", DIM)
 
 
 def _session(terminal: Terminal, session: Session) -> str:
@@ -212,5 +212,4 @@ def show_rounds(terminal: Terminal, rounds: Sequence[Round], now: datetime, chos
             parts.append(visible(first_line(one.message)))
         terminal.line("  ".join(parts))
         if one.status is RoundStatus.ABANDONED and one.head and terminal.for_people:
-            way = f"    to restore it: holdfast restore {short(one.head)}{chosen}"
-            terminal.line(terminal.paint(way, DIM))
+            terminal.line(f"    to restore it: holdfast restore {short(one.head)}{chosen}", DIM)

@@ -119,7 +119,7 @@ def _report(
         terminal.sentence(f"{mark} Committed {files} as {outcome.commit[:10]}: {subject}")
         if not shown:
             _show_left_out(terminal, outcome)
-        terminal.sentence(terminal.paint(f"  undo the commit: {outcome.undo}", DIM))
+        terminal.sentence(f"  undo the commit: {outcome.undo}", DIM)
     if not shown:
         terminal.warn(*outcome.warnings)
     if outcome.commit is None:

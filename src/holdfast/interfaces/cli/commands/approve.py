@@ -64,5 +64,4 @@ def _show(invocation: Invocation, outcome: ApproveOutcome) -> None:
     )
     again = invocation.chosen_session + terminal.yes_flag
     begun = round_title(outcome.new_round)
-    back = f"  {begun} begins; return here any time: holdfast reset{again}"
-    terminal.sentence(terminal.paint(back, DIM))
+    terminal.sentence(f"  {begun} begins; return here any time: holdfast reset{again}", DIM)

@@ -67,8 +67,7 @@ def _list(terminal: Terminal, problems: Sequence[Problem]) -> None:
         more = f" and {len(named) - 1:,} more" if len(named) > 1 else ""
         terminal.line(f"{label} {visible(named[0])}{more}: {visible(words)}")
     if len(subjects) > limit:
-        rest = f"… and {len(subjects) - limit:,} more (--json lists all)"
-        terminal.line(terminal.paint(rest, DIM))
+        terminal.line(f"… and {len(subjects) - limit:,} more (--json lists all)", DIM)
 
 
 def _find_problems(invocation: Invocation) -> list[Problem]:

@@ -227,12 +227,10 @@ def _show(
             terminal.sentence(f"  {terminal.paint('degraded:', YELLOW)} {visible(text)}")
     other = left_out_words(skip for skip in outcome.skipped if not skip.reason.is_failure)
     if other:
-        words = f"  left out: {other} (list: holdfast status --skipped)"
-        terminal.sentence(terminal.paint(words, DIM))
+        terminal.sentence(f"  left out: {other} (list: holdfast status --skipped)", DIM)
     for name, line in others.items():
-        terminal.sentence(terminal.paint(f"  {name}: {visible(line)}", DIM))
+        terminal.sentence(f"  {name}: {visible(line)}", DIM)
     if not outcome.deduplicated:
-        way = f"  to go back: holdfast restore {quote(visible(back))}"
-        terminal.sentence(terminal.paint(way, DIM))
+        terminal.sentence(f"  to go back: holdfast restore {quote(visible(back))}", DIM)
     for warning in outcome.warnings:
         terminal.tell(warning)

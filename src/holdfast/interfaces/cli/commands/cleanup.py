@@ -114,7 +114,7 @@ def _clean_stores(invocation: Invocation) -> int:
         for one in found:
             unsure = " (its disk may not be mounted)" if one.may_be_unmounted else ""
             terminal.sentence(f"{size(one.size_bytes):>8}  {visible(str(one.workspace))}{unsure}")
-            terminal.sentence(terminal.paint(f"          {visible(str(one.directory))}", DIM))
+            terminal.sentence(f"          {visible(str(one.directory))}", DIM)
     going = [one for one in found if invocation.options.force or not one.may_be_unmounted]
     stores, total = count(len(going), "store"), sum(one.size_bytes for one in going)
     removed: list[str] = []
@@ -211,7 +211,7 @@ def _show(invocation: Invocation, decisions: Sequence[Decision]) -> None:
     if terminal.for_people:
         kept = Counter(decision.reason for decision in listed if decision.keep)
         for reason, number in kept.most_common():
-            terminal.sentence(terminal.paint(f"keep {number:,}: {_short_reason(reason)}", DIM))
+            terminal.sentence(f"keep {number:,}: {_short_reason(reason)}", DIM)
         listed = [decision for decision in listed if not decision.keep]
     for decision in listed:
         found = decision.checkpoint

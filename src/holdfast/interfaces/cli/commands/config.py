@@ -252,7 +252,7 @@ def _print_all(invocation: Invocation) -> int:
         setting = f"{terminal.paint(key, BOLD)} = {visible(_toml(plain_value(key, value)))}"
         terminal.sentence(f"{setting}{terminal.paint(words, DIM)}", hang=4)
         origin = visible(origins[key])
-        terminal.sentence(terminal.paint(f"    {HELP[key]} [{origin}]", DIM), hang=4)
+        terminal.sentence(f"    {HELP[key]} [{origin}]", DIM, hang=4)
     _warn_of_retired(invocation, origins)
     _warn_of_untrusted(invocation)
     _print_files(invocation)

@@ -71,7 +71,7 @@ def run(invocation: Invocation) -> int:
         freed = "the next holdfast cleanup frees its space"
     elif not outcome.freed_bytes:
         freed += "; other checkpoints share its content"
-    terminal.sentence(terminal.paint(f"  {freed}", DIM))
+    terminal.sentence(f"  {freed}", DIM)
     show_saved_first(terminal, outcome.saved_first)
     terminal.warn(*outcome.warnings)
     return 0

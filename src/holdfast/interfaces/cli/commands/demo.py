@@ -39,8 +39,7 @@ def run(invocation: Invocation) -> int:
     terminal = invocation.terminal
     steps: list[Step] = []
     if not invocation.json:
-        title = "An agent deletes your code. One command brings it back."
-        terminal.line(terminal.paint(title, BOLD))
+        terminal.line("An agent deletes your code. One command brings it back.", BOLD)
     with demonstration() as running:
         for step in running.steps():
             steps.append(step)
@@ -79,5 +78,4 @@ def _conclude(invocation: Invocation, checks: list[bool]) -> None:
         terminal.line(f"{passed}, {duration(invocation.elapsed_ms)}. In your own project:")
         terminal.line("  holdfast install claude-code")
     else:
-        failed = f"✗ {checks.count(False)} of {count(len(checks), 'check')} failed"
-        terminal.line(terminal.paint(failed, BOLD, RED))
+        terminal.line(f"✗ {checks.count(False)} of {count(len(checks), 'check')} failed", BOLD, RED)

@@ -219,7 +219,7 @@ def _show_recorded(terminal: Terminal, difference: Difference) -> None:
     """Differences other than files, which are never restored, such as tool versions."""
     for one in difference.recorded:
         for line in one.lines:
-            terminal.line(terminal.paint(f"{one.name}: {visible(line)}", DIM))
+            terminal.line(f"{one.name}: {visible(line)}", DIM)
 
 
 def _show_ends(terminal: Terminal, difference: Difference) -> None:

@@ -131,7 +131,7 @@ def run(invocation: Invocation) -> int:
         mark = marks[symptom.gravity]
         terminal.sentence(f"{mark} {symptom.subject}: {visible(symptom.finding)}")
         if symptom.cure is not None and symptom.gravity is not Gravity.FINE:
-            terminal.sentence(terminal.paint(f"    {visible(symptom.cure)}", DIM))
+            terminal.sentence(f"    {visible(symptom.cure)}", DIM)
     if found:
         terminal.sentence(f"{count(len(found), 'problem')}; the line below each one shows the fix")
         return PARTIAL

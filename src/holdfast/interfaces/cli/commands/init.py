@@ -109,7 +109,7 @@ def run(invocation: Invocation) -> int:
     elif created:
         for line in _scope_notes(workspace):
             terminal.line(line)
-    terminal.line(terminal.paint('  Save it: holdfast checkpoint "why"', DIM))
+    terminal.line('  Save it: holdfast checkpoint "why"', DIM)
     return 0
 
 

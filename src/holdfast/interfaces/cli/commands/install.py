@@ -180,7 +180,7 @@ def show(invocation: Invocation, agent: str, done: Installation, word: str) -> i
             terminal.warn(f"not protected yet: {visible(done.withheld.reason)}")
             terminal.sentence(f"  {visible(done.withheld.cure)}")
         elif changed:
-            terminal.sentence(terminal.paint("  Restart the agent.", DIM))
+            terminal.sentence("  Restart the agent.", DIM)
     return PARTIAL if kept else 0
 
 

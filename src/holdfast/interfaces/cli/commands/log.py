@@ -206,7 +206,7 @@ def _show_how_many_more(invocation: Invocation, total: int, more: int, *, whole:
     words = f"… {more:,} more of {total:,}: {how}"
     terminal = invocation.terminal
     if terminal.for_people:
-        terminal.line(terminal.paint(words, DIM))
+        terminal.line(words, DIM)
     else:
         terminal.note(words)
 
@@ -345,7 +345,7 @@ def _rounds(invocation: Invocation) -> int:
         chosen = invocation.chosen_session
         if wanted is None:
             known = session_mark(session) if terminal.for_people else session.id
-            terminal.line(terminal.paint(visible(known), BOLD))
+            terminal.line(visible(known), BOLD)
         rounds = found[session.id] if most is None else found[session.id][-most:]
         show_rounds(terminal, rounds, invocation.now, chosen)
     return 0

@@ -115,7 +115,7 @@ def _show_memory(invocation: Invocation, opened: Workspace, start: Checkpoint) -
     terminal, any_file = invocation.terminal, False
     for path, content in files:
         any_file = True
-        terminal.line(terminal.paint(visible(to_text(path)), BOLD))
+        terminal.line(visible(to_text(path)), BOLD)
         for line in content.decode("utf-8", "replace").splitlines():
             terminal.line(f"    {visible(line)}")
     if not any_file:
@@ -152,8 +152,7 @@ def show_steps(
             step = replay.go_to(index)
         except HoldfastError as error:
             whole = False
-            said = f"  {index + 1} damaged: {visible(error.message)}"
-            terminal.line(terminal.paint(said, RED))
+            terminal.line(f"  {index + 1} damaged: {visible(error.message)}", RED)
             continue
         found = step.checkpoint
         mark = ">" if step.index == start else " "
@@ -166,7 +165,7 @@ def show_steps(
             _show_changes(terminal, diffs, replay, patch=patch)
         except HoldfastError as error:
             whole = False
-            terminal.line(terminal.paint(f"    damaged: {visible(error.message)}", RED))
+            terminal.line(f"    damaged: {visible(error.message)}", RED)
     return whole
 
 

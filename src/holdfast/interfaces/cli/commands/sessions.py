@@ -180,7 +180,7 @@ def _show_table(terminal: Terminal, found: Sequence[SessionSummary], now: dateti
         _show_list(terminal, found, now)
         return
     heading = _GAP.join(padded(name, width) for name, width in zip(_NAMES, widths, strict=True))
-    terminal.line(terminal.paint(heading.rstrip(), DIM))
+    terminal.line(heading.rstrip(), DIM)
     for one, row in zip(found, rows, strict=True):
         cells = [padded(text, width) for text, width in zip(row, widths, strict=True)]
         cells[0] = terminal.paint(cells[0], BOLD, CYAN)
@@ -200,7 +200,7 @@ def _show_list(terminal: Terminal, found: Sequence[SessionSummary], now: datetim
         state = f"{agent}{one.status.value}, {ago(moment(one.last_activity_ns), now)}"
         held = f"{count(one.checkpoints, 'checkpoint')}, {one.unapproved} not approved"
         for line in (state, held, visible(one.session.id)):
-            terminal.line(terminal.paint(f"    {shortened(line, terminal.width - 4)}", DIM))
+            terminal.line(f"    {shortened(line, terminal.width - 4)}", DIM)
 
 
 def _row(one: SessionSummary, now: datetime) -> tuple[str, ...]:

@@ -215,7 +215,7 @@ def _show_annotations(terminal: Terminal, notes: Sequence[Annotation], now: date
         by = f" by {visible(note.author)}" if note.author else ""
         edited = f", revision {note.revision}" if note.revision > 1 else ""
         terminal.line()
-        terminal.line(terminal.paint(f"annotation {note.number}{by}, {when}{edited}", DIM))
+        terminal.line(f"annotation {note.number}{by}, {when}{edited}", DIM)
         _show_text(terminal, note.text)
 
 
@@ -293,8 +293,7 @@ def _show_old_file(
 def _show_file(terminal: Terminal, contents: Contents, path: bytes, entry: FileEntry) -> None:
     data = _content(contents, entry) if entry.size <= _LARGEST_SHOWN_BYTES else b"\0"
     if b"\0" in data:
-        said = f"binary file, {size(entry.size)}; redirect the output to save it"
-        terminal.line(terminal.paint(said, DIM))
+        terminal.line(f"binary file, {size(entry.size)}; redirect the output to save it", DIM)
         return
     text = "\n".join(visible_line(line) for line in data.splitlines())
     if terminal.out_colour and len(data) <= _LARGEST_COLOURED_BYTES:
