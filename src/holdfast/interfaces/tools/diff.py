@@ -25,7 +25,7 @@ from holdfast.interfaces.tools.tool import (
 from holdfast.interfaces.tools.wording import MOST_LISTED, bullets, cut, label, one_line, path_text
 
 if TYPE_CHECKING:
-    from holdfast.api.diffs import ContentDiff, Difference
+    from holdfast.api.diffs import Difference
     from holdfast.domain.checkpoints import Checkpoint
 
 # The limit of changed lines in one answer; `paths` narrows them down.
@@ -91,7 +91,8 @@ def diff(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     else:
         lines += bullets([_row(change) for change in listed], 200)
         if new is None and old is not None:
-            lines.append(_WAY_BACK.format(old.id))
+            call = f'checkpoint_restore {{"checkpoint_id": "{old.id}", "paths": ["…"]}}'
+            lines.append(f"To restore some of it: {call}.")
     data = Compared(*ids, listed, len(changes), text, complete, *reasons, besides)
     return Answer("\n".join(lines), data)
 
@@ -116,9 +117,6 @@ def _sides(
     new = context.resolve(arguments["checkpoint_id"])
     _, *before = islice(context.workspace.history.ancestry(new), 2)
     return (before[0] if before else None), new
-
-
-_WAY_BACK = 'To restore some of it: checkpoint_restore {{"checkpoint_id": "{}", "paths": ["…"]}}.'
 
 
 def _changed(change: Change) -> ChangedPath:
@@ -148,11 +146,8 @@ def _unified(found: Difference) -> tuple[str, bool]:
 def _lines(found: Difference, change: Change) -> Iterator[str]:
     yield f"=== {_row(_changed(change))}"
     content = found.content(change)
-    if content is not None:
-        yield from _content(content)
-
-
-def _content(content: ContentDiff) -> Iterator[str]:
+    if content is None:
+        return
     if content.kind == "withheld":
         from holdfast.api.diffs import WITHHELD
 

@@ -282,23 +282,18 @@ def failed(
 
 
 def unexpected(name: str, error: Exception, tool_call_id: str | None = None) -> ToolResult:
-    """The answer to a call that failed with an unexpected error."""
-    text = unexpected_error_text(name, error)
+    """The answer to a call that failed with an unexpected error, without its stack trace."""
+    reason = one_line(str(error))[:_LONGEST_REASON]
+    text = (
+        f"{name} failed unexpectedly: {type(error).__name__}{': ' if reason else ''}{reason}.\n"
+        "What to do: continue if you can, and tell the user that this call failed."
+    )
     return ToolResult(tool_call_id, False, text, ToolFailure("error", "error", text))
 
 
 def error_data(error: HoldfastError) -> dict[str, str | None]:
     """Like `error_text`, as data for programs that pass it to a model."""
     return error.to_dict() | {"hint": in_calls(error.hint) if error.hint else None}
-
-
-def unexpected_error_text(name: str, error: Exception) -> str:
-    """An unexpected failure, without its stack trace."""
-    reason = one_line(str(error))[:_LONGEST_REASON]
-    return (
-        f"{name} failed unexpectedly: {type(error).__name__}{': ' if reason else ''}{reason}.\n"
-        "What to do: continue if you can, and tell the user that this call failed."
-    )
 
 
 def _unknown(name: object) -> str:

@@ -36,6 +36,7 @@ from holdfast.interfaces.tools.wording import (
     cut,
     label,
     many_lines,
+    message_info,
     notes,
     one_line,
     path_list,
@@ -44,10 +45,8 @@ from holdfast.interfaces.tools.wording import (
     row,
 )
 
-_PAGE = 500
 _MOST_NOTES = 50
 _MOST_MESSAGES = 3
-_LONGEST_MESSAGE = 1_000
 _LONGEST_NOTE = 5_000
 _MOST_REASONING = 300_000
 
@@ -119,18 +118,13 @@ def _listed(context: ToolContext, found: Checkpoint, head: str | None) -> Checkp
 def _matching(context: ToolContext, arguments: dict[str, Any]) -> Iterator[Checkpoint]:
     kinds = _kinds(arguments["checkpoint_type"])
     before = _cursor(arguments["cursor"])
-    topic, session = context.workspace.history, context.session_id
+    session = context.session_id
     if arguments["session_id"] is not None:
         session = context.workspace.sessions.find(arguments["session_id"].strip()).id
     records = arguments["records"] or all(kind.is_record for kind in kinds)
-    while True:
-        page = topic.checkpoints(session, limit=_PAGE, records=records, before=before)
-        for found in page:
-            if found.kind in kinds and arguments["tag"] in (None, *found.intent.tags):
-                yield found
-        if len(page) < _PAGE:
-            return
-        before = page[-1].sequence
+    for found in context.checkpoints(session, records=records, before=before):
+        if found.kind in kinds and arguments["tag"] in (None, *found.intent.tags):
+            yield found
 
 
 def _kinds(text: str | None) -> tuple[Kind, ...]:
@@ -186,11 +180,9 @@ def show(context: ToolContext, arguments: dict[str, Any]) -> Answer:
     contents = context.workspace.contents
     skipped = [one for one in contents.skipped(found) if not one.is_expected]
     left_out = notes((path.path, path.describe()) for path in skipped[:MOST_LISTED])
-    intent, written, spoken = (
-        found.intent,
-        _newest_notes(context, found),
-        _messages_before(context, found),
-    )
+    intent, written = found.intent, _newest_notes(context, found)
+    messages = _messages_before(context, found)
+    spoken = [f"{said.role}: {cut(one_line(said.content.strip()), 200)}" for said in messages]
     parts = contents.component_lines(found)
     besides = [reason_line(f"{name}: {line}") for name, line in parts[:MOST_LISTED]]
     paths: list[str] = []
@@ -210,7 +202,7 @@ def show(context: ToolContext, arguments: dict[str, Any]) -> Answer:
         ),
         *(["It is partial: some paths or components could not be saved."] if found.partial else []),
         *(["Besides files:", *bullets(besides)] if besides else []),
-        *(["Conversation before it:", *bullets(_spoken_lines(spoken))] if spoken else []),
+        *(["Conversation before it:", *bullets(spoken)] if spoken else []),
         *(f"note {note.number}: {many_lines(note.text)}" for note in written),
         *path_list(f"Left out ({len(skipped):,}):", left_out),
         *(["Files:", *bullets(paths, arguments["limit"])] if paths else []),
@@ -228,7 +220,7 @@ def show(context: ToolContext, arguments: dict[str, Any]) -> Answer:
         paths,
         annotations=written,
         components=besides,
-        conversation=spoken,
+        conversation=messages,
     )
     return Answer("\n".join(lines), data)
 
@@ -253,14 +245,7 @@ def _messages_before(context: ToolContext, found: Checkpoint) -> list[MessageInf
         )
     except HoldfastError:
         return []  # an unreadable conversation must not hide a checkpoint
-    return [
-        MessageInfo(one.index, one.role.value, cut(one.content, _LONGEST_MESSAGE))
-        for one in messages
-    ]
-
-
-def _spoken_lines(messages: Iterable[MessageInfo]) -> list[str]:
-    return [f"{one.role}: {cut(one_line(one.content.strip()), 200)}" for one in messages]
+    return [message_info(one) for one in messages]
 
 
 def _details(found: Checkpoint) -> Iterator[tuple[str, str]]:

@@ -109,14 +109,14 @@ def statistics(context: ToolContext, arguments: dict[str, Any]) -> Answer:
         name: sum(totals.by_kind.get(kind, 0) for kind in kinds)
         for name, kinds in KINDS_OF_TYPE.items()
     }
+    workspace = one_line(str(session.workspace))
     text = (
-        f"Session {one_line(session.session_id)} of {one_line(str(session.workspace))}: "
+        f"Session {one_line(session.session_id)} of {workspace}: "
         f"{count_words(stats['checkpoints'], 'checkpoint')}, "
         f"{count_words(stats['restores'], 'restore')}. The store uses "
         f"{size_words(stats['bytes_stored'])}; deduplication saves "
         f"{size_words(stats['bytes_deduped'])}."
     )
-    workspace = one_line(str(session.workspace))
     parts = _degraded(context)
     settings, _ = _current(context)
     kept = rules_with(settings.retention)[Kind.INTERVAL]

@@ -12,7 +12,6 @@ from holdfast.api.views.tool_values import CheckpointInfo, MessageInfo, checkpoi
 from holdfast.domain.diff.line_origins import ExplainedLine, LineState
 from holdfast.domain.intent import ToolCall
 from holdfast.domain.search.hits import Hit
-from holdfast.domain.story import Message
 from holdfast.domain.wording import count_words
 from holdfast.interfaces.tools.arguments import BadArguments
 from holdfast.interfaces.tools.tool import Answer, Parameter, Tool, ToolContext, limit, reference
@@ -21,6 +20,7 @@ from holdfast.interfaces.tools.wording import (
     bullets,
     cut,
     label,
+    message_info,
     one_line,
     path_text,
     reason_line,
@@ -115,7 +115,6 @@ SEARCH = Tool(
 _MOST_SPANS = 200
 _MOST_SHOWN = 40
 _LONGEST_TEXT = 500
-_LONGEST_MESSAGE = 1_000
 _LONGEST_CALL = 2_000
 
 
@@ -199,8 +198,8 @@ def _span(span: Sequence[ExplainedLine], head: str | None) -> ExplainedLines:
         reasoning=origin.reasoning and cut(origin.reasoning, _LONGEST_CALL),
         tool_calls=[_call(call) for call in origin.tool_calls],
         tool_use_id=origin.tool_use_id,
-        message=_message(origin.message),
-        prompt=_message(origin.prompt),
+        message=None if origin.message is None else message_info(origin.message),
+        prompt=None if origin.prompt is None else message_info(origin.prompt),
         own=origin.own,
         others=[one_line(other.shown) for other in origin.others],
     )
@@ -213,12 +212,6 @@ def _call(call: ToolCall) -> str | dict[str, Any]:
     whole = dict(call)
     text = json.dumps(whole, ensure_ascii=False)
     return whole if len(text) <= _LONGEST_CALL else cut(text, _LONGEST_CALL)
-
-
-def _message(message: Message | None) -> MessageInfo | None:
-    if message is None:
-        return None
-    return MessageInfo(message.index, message.role.value, cut(message.content, _LONGEST_MESSAGE))
 
 
 def _words(span: ExplainedLines) -> Iterator[str]:

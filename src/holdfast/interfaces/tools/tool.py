@@ -65,18 +65,24 @@ class ToolContext:
         try:
             return self.workspace.resolve(self.session_id, reference)
         except UnknownReference:
-            found = list(self._with_sha(reference)) if _SHA.fullmatch(reference) else []
+            found = []
+            if _SHA.fullmatch(reference):
+                every = self.checkpoints(self.session_id, records=True)
+                found = [one for one in every if one.tree.hex().startswith(reference)]
             if len({one.tree for one in found}) != 1:
                 raise
         return next((one for one in found if not one.kind.is_record), found[0])
 
-    def _with_sha(self, start: str) -> Iterator[Checkpoint]:
-        """The session's checkpoints whose `sha` begins with this, newest first."""
-        before = None
-        while page := self.workspace.history.checkpoints(
-            self.session_id, limit=_PAGE, records=True, before=before
-        ):
-            yield from (one for one in page if one.tree.hex().startswith(start))
+    def checkpoints(
+        self, session: SessionId, *, records: bool, before: int | None = None
+    ) -> Iterator[Checkpoint]:
+        """The checkpoints of a session, newest first, read in pages."""
+        history = self.workspace.history
+        while True:
+            page = history.checkpoints(session, limit=_PAGE, records=records, before=before)
+            yield from page
+            if len(page) < _PAGE:
+                return
             before = page[-1].sequence
 
     def paths(self, given: Sequence[str]) -> list[bytes]:
@@ -183,8 +189,6 @@ def limit(default: int) -> Parameter:
     )
 
 
-def reference(
-    default: str, name: str = "checkpoint_id", aliases: tuple[str, ...] = ("ref",)
-) -> Parameter:
+def reference(default: str, aliases: tuple[str, ...] = ("ref",)) -> Parameter:
     description = f"{_REFERENCE} {default}"
-    return Parameter(name, "string", description, "HEAD~1", most=400, aliases=aliases)
+    return Parameter("checkpoint_id", "string", description, "HEAD~1", most=400, aliases=aliases)

@@ -21,10 +21,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from holdfast.api.views.tool_values import CheckpointInfo, GitNow
+from holdfast.api.views.tool_values import CheckpointInfo, GitNow, MessageInfo
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.git.drift import TO_RESTORE_GIT, PresentGit
 from holdfast.domain.ids import short
+from holdfast.domain.story import Message
 from holdfast.domain.wording import Remark, reworded
 
 NOTICE_PHRASES = (
@@ -37,13 +38,13 @@ NOTICE_PHRASES = (
 ASK_USER = "ask the user to run: "
 _REF = r"([\w~@.{}-]*[\w}])"
 _END = r"(?=[.,;)]|\s|$)"
-Said = str | Callable[[re.Match[str]], str]
+Replacement = str | Callable[[re.Match[str]], str]
 
 
 def in_calls(text: str) -> str:
     """A hint, warning or reason from the engine, for an agent."""
-    for pattern, words in _RULES:
-        text = pattern.sub(words, text)
+    for pattern, replacement in _RULES:
+        text = pattern.sub(replacement, text)
     return text
 
 
@@ -69,12 +70,12 @@ def _unquoted(word: str) -> str:
     return found
 
 
-def _rule(pattern: str, said: Said) -> tuple[re.Pattern[str], Said]:
-    return re.compile(pattern), said
+def _rule(pattern: str, replacement: Replacement) -> tuple[re.Pattern[str], Replacement]:
+    return re.compile(pattern), replacement
 
 
 _ON_A_BRANCH = _call("checkpoint_restore", checkpoint_id="REF", files_only=False)
-_RULES: tuple[tuple[re.Pattern[str], Said], ...] = (
+_RULES: tuple[tuple[re.Pattern[str], Replacement], ...] = (
     _rule(r'holdfast checkpoint "([^"]*)"', lambda m: _call("checkpoint_create", reasoning=m[1])),
     _rule(r"holdfast log --records", _call("checkpoint_list", records=True)),
     _rule(rf"holdfast log{_END}(?! --)", _call("checkpoint_list")),
@@ -154,6 +155,7 @@ NOTHING_SAVED = (
 )
 MOST_LINES = 50
 MOST_LISTED = 1_000
+_LONGEST_MESSAGE = 1_000
 _UNSAFE = re.compile(r"[^\x20-\x7e\xa0-\ud7ff\ue000-\U0010ffff]|[\u2028\u2029\u202a-\u202e]")
 
 
@@ -204,6 +206,10 @@ def _written_out(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
+def message_info(message: Message) -> MessageInfo:
+    return MessageInfo(message.index, message.role.value, cut(message.content, _LONGEST_MESSAGE))
+
+
 def git_now(place: PresentGit) -> GitNow:
     branch = None if place.branch is None else one_line(place.branch)
     return GitNow(branch, place.commit, place.dirty)
@@ -220,8 +226,7 @@ def row(found: CheckpointInfo) -> str:
     marks = f"+{found.added} ~{found.modified} -{found.removed}"
     head = " (HEAD)" if found.is_head else ""
     name = f" [{one_line(found.name)}]" if found.name else ""
-    reason = one_line(found.reasoning.strip().split("\n", 1)[0])
-    reason = reason if len(reason) <= 200 else reason[:199] + "…"
+    reason = cut(one_line(found.reasoning.strip().split("\n", 1)[0]), 200)
     return f"{short(found.id)}{head}{name} {when} {found.kind} {marks}: {reason}"
 
 
