@@ -38,7 +38,7 @@ _LARGEST_ANSWER = 1_000_000
 _TIMEOUT_S = 5.0
 _LONGEST_S = 15.0
 """For all requests to an issuer in one lookup, however slowly it answers."""
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Breaker:
@@ -92,7 +92,7 @@ class KeysUnavailable(Exception):
 def require_safe_url(url: str, what: str) -> str:
     """Keys must come over TLS, or from this machine."""
     parts = urlsplit(url)
-    if parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK):
+    if parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK):
         return url
     raise UsageError(
         f"{what} is {url!r}, not an https URL",

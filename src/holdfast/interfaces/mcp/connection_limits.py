@@ -48,7 +48,7 @@ else:
     _HttpProtocol = H11Protocol
 
 
-class Clocks:
+class ConnectionTimers:
     """Connections with a running timer. If it expires, the connection is aborted."""
 
     def __init__(self, patience_s: float, most: int | None = None) -> None:
@@ -93,8 +93,8 @@ class ConnectionLimits:
         most_unread_bytes: int = MOST_UNREAD_BYTES,
         unread_s: float = UNREAD_S,
     ) -> None:
-        self.incomplete = Clocks(request_s, most_incomplete)
-        self.unread = Clocks(unread_s)
+        self.incomplete = ConnectionTimers(request_s, most_incomplete)
+        self.unread = ConnectionTimers(unread_s)
         self._most_unread_bytes = most_unread_bytes
         self.most_connections = most_connections
         self.connections = 0

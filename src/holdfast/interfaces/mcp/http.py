@@ -29,6 +29,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from holdfast.api.stores import local_token
 from holdfast.domain.errors import Refused, UsageError
 from holdfast.interfaces.mcp.authorization import (
+    LOOPBACK,
     LocalTokenVerifier,
     SignedTokenVerifier,
     SigningKeys,
@@ -39,7 +40,6 @@ from holdfast.interfaces.mcp.server import SCOPES
 
 PATH = "/mcp"
 LARGEST_BODY = 4 * 1024 * 1024
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _WELL_KNOWN = "/.well-known/oauth-protected-resource"
 _DRAIN_S = 5
 
@@ -62,7 +62,7 @@ class HttpPlace:
                     "--url and --jwks-url require --issuer",
                     hint="add the authorization server: --issuer https://…",
                 )
-            if self.host not in _LOOPBACK:
+            if self.host not in LOOPBACK:
                 raise Refused(
                     f"listening on {self.host} requires an authorization server",
                     hint="add --issuer and --url, or listen on 127.0.0.1",

@@ -27,12 +27,12 @@ _PAGE = 100
 
 
 def add_resources(server: MCPServer[Any], tools: ServedTools) -> None:
-    async def read(name: str, **arguments: Any) -> str:
-        return (await _call(tools, name, arguments)).output
+    async def call(name: str, **arguments: Any) -> ToolResult:
+        return _successful(await tools.call(name, arguments, notices=False))
 
     async def read_json(name: str, **arguments: Any) -> str:
-        answer: Any = (await _call(tools, name, arguments)).data
-        return json.dumps(asdict(answer), ensure_ascii=False)
+        data: Any = (await call(name, **arguments)).data
+        return json.dumps(asdict(data), ensure_ascii=False)
 
     @server.resource(
         "holdfast://checkpoints",
@@ -50,9 +50,7 @@ def add_resources(server: MCPServer[Any], tools: ServedTools) -> None:
             lambda handlers: (timeline_page(handlers, before), None),
             empty=_empty_timeline,
         )
-        if not answer.success:
-            raise ResourceError(answer.output)
-        return answer.output
+        return _successful(answer).output
 
     @server.resource(
         _TIMELINE,
@@ -95,9 +93,10 @@ def add_resources(server: MCPServer[Any], tools: ServedTools) -> None:
     )
     async def diff(from_ref: str, to_ref: str) -> str:
         new = None if to_ref == _NOW else to_ref
-        return await read(
+        answer = await call(
             "checkpoint_diff", from_checkpoint=from_ref, to_checkpoint=new, content=True
         )
+        return answer.output
 
 
 def timeline_page(handlers: ToolHandlers, page: str | None) -> ToolResult:
@@ -126,8 +125,7 @@ def _empty_timeline(workspace: Path, session_id: str) -> ToolResult:
     return ToolResult(None, True, json.dumps(timeline_view(Timeline(()))))
 
 
-async def _call(tools: ServedTools, name: str, arguments: dict[str, Any]) -> ToolResult:
-    answer = await tools.call(name, arguments, notices=False)
+def _successful(answer: ToolResult) -> ToolResult:
     if not answer.success:
         raise ResourceError(answer.output)
     return answer
