@@ -74,3 +74,17 @@ def plain_value(key: str, value: Any) -> Any:
     if key == "retention" and not isinstance(value, dict):
         return {str(kind): rule.to_plain() for kind, rule in value}
     return list(value) if isinstance(value, tuple) else value
+
+
+def toml_value(key: str, value: Any) -> str:
+    """A value as it is written in a settings file."""
+    return _toml(plain_value(key, value))
+
+
+def _toml(value: Any) -> str:
+    import json
+
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {_toml(entry)}" for key, entry in value.items()) + "}"
+    # JSON strings, numbers and lists are valid TOML too.
+    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)

@@ -11,11 +11,12 @@ import os
 import shlex
 import subprocess
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from holdfast.api.views.settings import toml_value
 from holdfast.domain.errors import InvalidSetting, UsageError
 from holdfast.domain.settings.schema import DEFAULTS, HELP, KEYS, USER_ONLY, check_setting
 from holdfast.interfaces.cli.invocation import Invocation
@@ -28,14 +29,14 @@ _HEAD = """\
 """
 
 
-def edit_store(invocation: Invocation, toml: Callable[[str, Any], str]) -> list[str]:
-    """Returns the changed keys. `toml` formats a value as in a file."""
+def edit_store(invocation: Invocation) -> list[str]:
+    """Returns the changed keys."""
     with invocation.open(create=True) as opened:
         stored, workspace = opened.settings.stored(), opened.path
     with TemporaryDirectory(prefix="holdfast-") as place:
         file = Path(place) / "config.toml"
-        file.write_text(_page(workspace, stored, toml), "utf-8")
-        wanted = _edited(invocation, file, _checked)
+        file.write_text(_page(workspace, stored), "utf-8")
+        wanted = _edited(invocation, file, of_store=True)
     changed = [key for key in {**stored, **wanted} if stored.get(key) != wanted.get(key)]
     if changed:
         with invocation.open() as opened:
@@ -49,17 +50,15 @@ def edit_file(invocation: Invocation, file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     if not file.exists():
         file.write_text("".join(f"# {key}: {HELP[key]}\n" for key in KEYS), "utf-8")
-    _edited(invocation, file, _checked_file)
+    _edited(invocation, file, of_store=False)
 
 
-def _edited(
-    invocation: Invocation, file: Path, check: Callable[[Path], Mapping[str, Any]]
-) -> Mapping[str, Any]:
+def _edited(invocation: Invocation, file: Path, *, of_store: bool) -> dict[str, Any]:
     """The content of the file once it is valid. If it is not, ask whether to edit it again."""
     while True:
         _run_editor(invocation, file)
         try:
-            return check(file)
+            return _read_valid(file, of_store=of_store)
         except InvalidSetting as error:
             if not can_ask(invocation):
                 raise
@@ -86,7 +85,7 @@ def _run_editor(invocation: Invocation, file: Path) -> None:
         )
 
 
-def _page(workspace: Path, stored: Mapping[str, Any], toml: Callable[[str, Any], str]) -> str:
+def _page(workspace: Path, stored: Mapping[str, Any]) -> str:
     lines = [_HEAD.format(workspace=workspace)]
     for key in KEYS:
         if key in USER_ONLY:
@@ -94,35 +93,24 @@ def _page(workspace: Path, stored: Mapping[str, Any], toml: Callable[[str, Any],
         mark = "" if key in stored else "# "
         lines += [
             f"# {HELP[key]}",
-            f"{mark}{key} = {toml(key, stored.get(key, DEFAULTS[key]))}",
+            f"{mark}{key} = {toml_value(key, stored.get(key, DEFAULTS[key]))}",
             "",
         ]
     return "\n".join(lines)
 
 
-def _checked(file: Path) -> Mapping[str, Any]:
-    found = _read(file)
-    for key, value in found.items():
-        check_setting(key, value)
-        if key in USER_ONLY:
-            raise InvalidSetting(
-                f"{key} cannot be set for one store", hint="use: holdfast config edit --user"
-            )
-    return found
-
-
-def _checked_file(file: Path) -> Mapping[str, Any]:
-    found = _read(file)
-    for key, value in found.items():
-        check_setting(key, value)
-    return found
-
-
-def _read(file: Path) -> dict[str, Any]:
+def _read_valid(file: Path, *, of_store: bool) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text("utf-8"))
+        found = tomllib.loads(file.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidSetting(
             f"invalid TOML: {error}",
             hint='write KEY = VALUE, with text in double quotes: budget = "10 GB"',
         ) from None
+    for key, value in found.items():
+        check_setting(key, value)
+        if of_store and key in USER_ONLY:
+            raise InvalidSetting(
+                f"{key} cannot be set for one store", hint="use: holdfast config edit --user"
+            )
+    return found

@@ -13,6 +13,7 @@ from holdfast.api.views.settings import (
     plain_value,
     setting_view,
     settings_view,
+    toml_value,
 )
 from holdfast.domain.errors import UsageError
 from holdfast.domain.settings.schema import parse_size
@@ -127,14 +128,14 @@ def _edit(invocation: Invocation) -> int:
     if options.user and options.project:
         raise UsageError("--user cannot be used with --project", hint="choose one")
     if options.user or options.project:
-        file = _files(invocation)[1 if options.user else 0][1]
+        file = _user_file() if options.user else _project_file(invocation)
         edit_file(invocation, file)
         if options.project:  # the user has just written it, so it is trusted
             trust_settings(file.parent.parent, os.environ)
         view = EditedSettingsView(edited=str(file))
         said = f"Edited {visible(str(file))}"
     else:
-        changed = edit_store(invocation, lambda key, value: _toml(plain_value(key, value)))
+        changed = edit_store(invocation)
         view = EditedSettingsView(changed=changed)
         said = f"Changed {', '.join(changed)}" if changed else "Nothing was changed"
     if invocation.json:
@@ -148,7 +149,7 @@ def _trust(invocation: Invocation) -> int:
     """Trust the project's file as it is now."""
     from holdfast.api.settings import trust_settings
 
-    file = _files(invocation)[0][1]
+    file = _project_file(invocation)
     project = trust_settings(file.parent.parent, os.environ)
     if invocation.json:
         applied = {key: plain_value(key, value) for key, value in project.values.items()}
@@ -158,7 +159,7 @@ def _trust(invocation: Invocation) -> int:
     terminal = invocation.terminal
     terminal.line(f"Trusted {visible(str(file))}")
     for key, value in project.values.items():
-        terminal.line(f"  {key} = {visible(_toml(plain_value(key, value)))}")
+        terminal.line(f"  {key} = {visible(toml_value(key, value))}")
     for why in project.held_back.values():
         terminal.warn(f"not applied: {visible(why)}")
     return 0
@@ -233,7 +234,7 @@ def _print_one(
         invocation.emit(setting_view(key, values[key], origins[key], warning))
     else:
         words = f"  ({size(values[key])})" if in_words and key in SIZES else ""
-        invocation.terminal.line(f"{_toml(plain_value(key, values[key]))}{words}")
+        invocation.terminal.line(f"{toml_value(key, values[key])}{words}")
         if warning is not None:
             invocation.terminal.warn(warning)
     return 0
@@ -249,7 +250,7 @@ def _print_all(invocation: Invocation) -> int:
     terminal = invocation.terminal
     for key, value in values.items():
         words = f"  ({size(value)})" if key in SIZES else ""
-        setting = f"{terminal.paint(key, BOLD)} = {visible(_toml(plain_value(key, value)))}"
+        setting = f"{terminal.paint(key, BOLD)} = {visible(toml_value(key, value))}"
         terminal.sentence(f"{setting}{terminal.paint(words, DIM)}", hang=4)
         origin = visible(origins[key])
         terminal.sentence(f"    {HELP[key]} [{origin}]", DIM, hang=4)
@@ -272,7 +273,7 @@ def _warn_of_retired(invocation: Invocation, origins: Mapping[str, str]) -> None
 def _warn_of_untrusted(invocation: Invocation) -> None:
     from holdfast.api.settings import project_settings
 
-    file = _files(invocation)[0][1]
+    file = _project_file(invocation)
     project = project_settings(file.parent.parent, os.environ)
     if project.waiting:
         invocation.terminal.warn(
@@ -286,26 +287,20 @@ def _print_files(invocation: Invocation) -> None:
     """The files for manual edits; the first one that has a key wins."""
     terminal = invocation.terminal
     terminal.line()
-    for label, path in _files(invocation):
+    files = {"project's file": _project_file(invocation), "user's file": _user_file()}
+    for label, path in files.items():
         absent = "" if path.exists() else terminal.paint("  (does not exist)", DIM)
         terminal.sentence(f"{label:<14} {visible(str(path))}{absent}", hang=15)
 
 
-def _files(invocation: Invocation) -> tuple[tuple[str, Path], tuple[str, Path]]:
-    from holdfast.api.settings import project_settings_file, user_settings_file
+def _project_file(invocation: Invocation) -> Path:
+    from holdfast.api.settings import project_settings_file
     from holdfast.api.stores import workspace_for
 
-    workspace = workspace_for(invocation.directory)
-    return (
-        ("project's file", project_settings_file(workspace)),
-        ("user's file", user_settings_file(os.environ)),
-    )
+    return project_settings_file(workspace_for(invocation.directory))
 
 
-def _toml(value: Any) -> str:
-    import json
+def _user_file() -> Path:
+    from holdfast.api.settings import user_settings_file
 
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key} = {_toml(entry)}" for key, entry in value.items()) + "}"
-    # JSON strings, numbers and lists are valid TOML too.
-    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
+    return user_settings_file(os.environ)
