@@ -212,6 +212,13 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
+def port_option(text: str) -> int:
+    """The value of `--port`."""
+    if not (_is_number(text) and int(text) < 65536):
+        raise UsageError(f"--port must be a number from 0 to 65535, not {text!r}")
+    return int(text)
+
+
 def context_lines(text: str) -> int:
     """The value of `-U`."""
     if not (_is_number(text) and int(text) <= _LONGEST_CONTEXT):

@@ -200,10 +200,6 @@ def _answer(
     return PARTIAL if warnings else 0
 
 
-def _short_reason(reason: str) -> str:
-    return reason.removeprefix("protected: ")
-
-
 def _show(invocation: Invocation, decisions: Sequence[Decision]) -> None:
     """List every deletion. Kept checkpoints are only counted, except for programs."""
     terminal = invocation.terminal
@@ -211,7 +207,8 @@ def _show(invocation: Invocation, decisions: Sequence[Decision]) -> None:
     if terminal.for_people:
         kept = Counter(decision.reason for decision in listed if decision.keep)
         for reason, number in kept.most_common():
-            terminal.sentence(f"keep {number:,}: {_short_reason(reason)}", DIM)
+            words = reason.removeprefix("protected: ")
+            terminal.sentence(f"keep {number:,}: {words}", DIM)
         listed = [decision for decision in listed if not decision.keep]
     for decision in listed:
         found = decision.checkpoint

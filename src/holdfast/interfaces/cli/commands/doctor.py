@@ -40,11 +40,13 @@ example:
 
 def _agents(invocation: Invocation) -> Iterator[Symptom]:
     """A line per agent with installed hooks, and one for events that they could not save."""
+    from holdfast.api.stores import workspace_with_store
     from holdfast.domain.repair_plan import Gravity, Symptom
     from holdfast.interfaces.agent_setup.protection import examine_servers, protections
     from holdfast.interfaces.hooks.automation import problem_log
 
-    workspace = _workspace(invocation.directory.absolute())
+    directory = invocation.directory.absolute()
+    workspace = workspace_with_store(directory) or directory
     installed = protections(workspace, _last_events(workspace), now=invocation.now)
     if not installed:
         cure = f"protect one: holdfast install {AGENTS[0]} (or another one)"
@@ -95,13 +97,6 @@ def _last_events(workspace: Path) -> dict[str, datetime]:
             return opened.sessions.last_checkpoint_by_agent()
     except (HoldfastError, OSError):
         return {}
-
-
-def _workspace(directory: Path) -> Path:
-    """The nearest workspace upwards, in any state of its store."""
-    from holdfast.api.stores import workspace_with_store
-
-    return workspace_with_store(directory) or directory
 
 
 def run(invocation: Invocation) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import Refused, UsageError
 from holdfast.interfaces.agents import every_agent
-from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.arguments import Parser, port_option
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
@@ -121,14 +121,12 @@ def _place(invocation: Invocation) -> HttpPlace | None:
             if getattr(options, name) is not None:
                 raise UsageError(f"--{name.replace('_', '-')} requires --http")
         return None
-    port = _PORT if options.port is None else options.port
-    if not (port.isascii() and port.isdigit() and int(port) < 65536):
-        raise UsageError(f"--port must be a number from 0 to 65535, not {port!r}")
+    port = port_option(_PORT if options.port is None else options.port)
     _require_package()
     from holdfast.interfaces.mcp.http import HttpPlace
 
     host = _HOST if options.host is None else options.host
-    place = HttpPlace(host, int(port), options.issuer, options.url, options.jwks_url)
+    place = HttpPlace(host, port, options.issuer, options.url, options.jwks_url)
     place.check()
     return place
 

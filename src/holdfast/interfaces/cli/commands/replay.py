@@ -136,13 +136,13 @@ def _browse(invocation: Invocation, diffs: Diffs, replay: Replay) -> None:
 def _list(invocation: Invocation, opened: Workspace, replay: Replay) -> bool:
     terminal, patch = invocation.terminal, invocation.options.patch
     if not invocation.json:
-        return show_steps(terminal, opened.diffs, replay, patch=patch, now=invocation.now)
+        return _show_steps(terminal, opened.diffs, replay, patch=patch, now=invocation.now)
     session = opened.sessions.get(replay.step.checkpoint.session_id)
     head = session.head if session is not None else None
-    return write_json(terminal, opened.diffs, replay, patch=patch, head=head)
+    return _write_json(terminal, opened.diffs, replay, patch=patch, head=head)
 
 
-def show_steps(
+def _show_steps(
     terminal: Terminal, diffs: Diffs, replay: Replay, *, patch: bool, now: datetime
 ) -> bool:
     """Print each step with its changes. Returns whether all steps are readable."""
@@ -181,10 +181,10 @@ def _show_changes(terminal: Terminal, diffs: Diffs, replay: Replay, *, patch: bo
         terminal.line(f"    {change.type.value} {changed_path(terminal, change)}{said}")
 
 
-def write_json(
+def _write_json(
     terminal: Terminal, diffs: Diffs, replay: Replay, *, patch: bool, head: str | None
 ) -> bool:
-    """Like `show_steps`, as one JSON value."""
+    """Like `_show_steps`, as one JSON value."""
     start, whole = replay.position, True
     begin = {"session_id": replay.session_id, "position": start}
     with whole_output(terminal) as write:

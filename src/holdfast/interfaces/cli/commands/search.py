@@ -71,12 +71,12 @@ def run(invocation: Invocation) -> int:
             invocation.terminal.note("  try fewer words, or browse: holdfast log --graph")
         for near in result.suggestions:
             invocation.terminal.note(f"  did you mean: holdfast search {quote(visible(near))}")
-    show_hits(invocation.terminal, result.hits, invocation.now, sessions=sessions)
+    _show_hits(invocation.terminal, result.hits, invocation.now, sessions=sessions)
     invocation.terminal.warn(*result.warnings)
     return 0
 
 
-def show_hits(
+def _show_hits(
     terminal: Terminal,
     hits: Sequence[Hit],
     now: datetime,

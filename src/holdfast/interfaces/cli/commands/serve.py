@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import Refused, UsageError
-from holdfast.interfaces.cli.arguments import Parser
+from holdfast.interfaces.cli.arguments import Parser, port_option
 from holdfast.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
@@ -102,10 +102,8 @@ def run(invocation: Invocation) -> int:
 
 def run_server(invocation: Invocation, ready: Callable[[WebServer], None]) -> int:
     """Serve the workspace of the directory until stopped."""
-    port = invocation.options.port
-    if not (port.isascii() and port.isdigit() and int(port) < 65536):
-        raise UsageError(f"--port must be a number from 0 to 65535, not {port!r}")
-    require_packages()
+    port = port_option(invocation.options.port)
+    _require_packages()
     import time
 
     from holdfast.api.stores import holdfast_home
@@ -114,7 +112,7 @@ def run_server(invocation: Invocation, ready: Callable[[WebServer], None]) -> in
     options = invocation.options
     place = Place(
         options.host,
-        int(port),
+        port,
         None if options.tls_cert is None else invocation.directory / options.tls_cert,
         None if options.tls_key is None else invocation.directory / options.tls_key,
         options.issuer,
@@ -153,7 +151,7 @@ def _workspace(invocation: Invocation) -> Path:
     return workspace_for(project, opened_on=True)
 
 
-def require_packages() -> None:
+def _require_packages() -> None:
     from importlib.util import find_spec
 
     if any(find_spec(name) is None for name in _PACKAGES):

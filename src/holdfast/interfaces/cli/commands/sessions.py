@@ -104,7 +104,7 @@ def _list(invocation: Invocation, opened: Workspace) -> int:
     elif not found:
         invocation.terminal.note('no sessions yet; to start one: holdfast checkpoint "why"')
     else:
-        show_sessions(invocation.terminal, found, invocation.now)
+        _show_sessions(invocation.terminal, found, invocation.now)
     return 0
 
 
@@ -157,7 +157,7 @@ def _name(session: Session) -> str:
     return f"session {visible(session.id)}{title}"
 
 
-def show_sessions(terminal: Terminal, found: Sequence[SessionSummary], now: datetime) -> None:
+def _show_sessions(terminal: Terminal, found: Sequence[SessionSummary], now: datetime) -> None:
     if terminal.for_people:
         _show_table(terminal, found, now)
         return

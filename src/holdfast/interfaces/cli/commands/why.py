@@ -67,9 +67,9 @@ def run(invocation: Invocation) -> int:
         invocation.emit(explanation_view(found, invocation.elapsed_ms))
         return 0
     if line is None:
-        show_file(invocation.terminal, found, invocation.now)
+        _show_file(invocation.terminal, found)
     else:
-        show_line(invocation.terminal, found.lines[0], invocation.now)
+        _show_line(invocation.terminal, found.lines[0], invocation.now)
     invocation.terminal.warn(*found.warnings)
     return 0
 
@@ -99,7 +99,7 @@ def _is_there(invocation: Invocation, opened: Workspace, word: str) -> bool:
     return opened.contents.entry(at, paths[0]) is not None
 
 
-def show_file(terminal: Terminal, found: Explanation, now: datetime) -> None:
+def _show_file(terminal: Terminal, found: Explanation) -> None:
     """One row per line: checkpoint, start of the reason, line number, text. Repeated values are
     blank."""
     width = len(str(found.total_lines))
@@ -146,7 +146,7 @@ def _why(origin: LineOrigin) -> str:
     return reason.removeprefix("Before ") if origin.tool_calls else reason
 
 
-def show_line(terminal: Terminal, line: ExplainedLine, now: datetime) -> None:
+def _show_line(terminal: Terminal, line: ExplainedLine, now: datetime) -> None:
     """Everything about one line, one fact per row."""
     origin, found = line.origin, line.origin.checkpoint
     terminal.line(f"{terminal.paint(str(line.number), DIM)}  {visible_bytes(line.text)}".rstrip())
