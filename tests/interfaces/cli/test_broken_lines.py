@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.interfaces.cli.text_layout import broken
+from holdfast.interfaces.cli.text_layout import wrap_sentence
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.cli.pseudo_terminal import Screen
 
@@ -13,25 +13,26 @@ pytestmark = pytest.mark.requirement("CL-2")
 
 def test_a_long_line_is_broken_between_words_and_goes_on_indented() -> None:
     text = "  the checkpoint was made on main and git is on another branch"
-    assert broken(text, 40) == (
+    assert wrap_sentence(text, 40) == (
         "  the checkpoint was made on main and\n    git is on another branch"
     )
-    assert broken("short", 40) == "short"
-    assert broken("label      a value that is long enough", 30, hang=11) == (
+    assert wrap_sentence("short", 40) == "short"
+    assert wrap_sentence("label      a value that is long enough", 30, hang=11) == (
         "label      a value that is\n           long enough"
     )
 
 
 def test_colours_take_no_room_and_a_long_path_stays_whole() -> None:
     painted = "\x1b[2mone two\x1b[0m three"
-    assert broken(painted, 13) == painted
+    assert wrap_sentence(painted, 13) == painted
     path = "/" + "x" * 60
-    assert broken(f"see {path} for more", 40) == f"see\n  {path}\n  for more"
+    assert wrap_sentence(f"see {path} for more", 40) == f"see\n  {path}\n  for more"
 
 
 def test_a_command_can_be_copied_from_one_row() -> None:
     line = "saved as 93196abe30; to restore them: holdfast restore 93196abe30 --refs all"
-    assert broken(line, 60).splitlines()[-1].strip() == "holdfast restore 93196abe30 --refs all"
+    last = wrap_sentence(line, 60).splitlines()[-1].strip()
+    assert last == "holdfast restore 93196abe30 --refs all"
 
 
 def test_no_word_of_a_restore_is_broken_at_80_columns(cli: CommandLine) -> None:

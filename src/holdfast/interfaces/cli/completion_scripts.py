@@ -61,8 +61,6 @@ WORDS: dict[str, tuple[Kind, ...]] = {
     "ACTION SESSION": (Kind.ACTION, Kind.SESSION),
     "DIR": (Kind.DIRECTORY,),
 }
-# After `--`, `diff` takes paths; other commands take the same words as before it.
-_BEHIND_DASHES: dict[str, Kind] = {"CHECKPOINT": Kind.PATH}
 _VALUES: dict[str, Kind] = {
     "-C": Kind.DIRECTORY,
     "--session": Kind.SESSION,
@@ -85,7 +83,7 @@ class Verb:
     help: str
     options: tuple[Option, ...]
     words: tuple[Kind, ...] = ()
-    behind_dashes: Kind = Kind.NOTHING
+    paths_after_dashes: bool = False
     actions: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -108,7 +106,7 @@ def _verb(name: str, text: str) -> Verb:
         text,
         tuple(_options(actions)),
         WORDS[metavar],
-        _BEHIND_DASHES.get(metavar, Kind.NOTHING),
+        metavar == "CHECKPOINT",  # other commands take the same words after `--` as before
         getattr(module, "ACTIONS", {}),
     )
 
@@ -196,7 +194,7 @@ def _value_branches(every: Sequence[Verb]) -> Iterator[str]:
 def _word_branches(every: Sequence[Verb]) -> Iterator[str]:
     """The kind of a word, by verb and number of words before it, with `1` after dashes."""
     for verb in every:
-        if verb.behind_dashes is Kind.PATH:
+        if verb.paths_after_dashes:
             yield f"        '{verb.name} '*' 1') echo paths ;;"
         for number, kind in enumerate(verb.words):
             rest = "*" if verb.repeats and number == len(verb.words) - 1 else f"'{number} '*"
@@ -230,7 +228,7 @@ def _fish_lines(every: Sequence[Verb]) -> Iterator[str]:
         for number, kind in enumerate(verb.words):
             for offered in _fish_words(verb, kind):
                 yield f"{begin} -n '__holdfast_word {verb.name} {number}' {offered}"
-        if verb.behind_dashes is Kind.PATH or verb.repeats:
+        if verb.paths_after_dashes or verb.repeats:
             first = len(verb.words) - 1 if verb.repeats else _FAR
             where = f"-n '__holdfast_path {verb.name} {first}'"
             yield f"{begin} {where} -F -a '(__holdfast_list paths)'"

@@ -49,7 +49,7 @@ _MODULE = '''"""{title} of the shop."""
 def {name}(items):
     return sum(item.price * item.count for item in items)
 '''
-_PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "PYTHONIOENCODING", "TMPDIR")
+_INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "PYTHONIOENCODING", "TMPDIR")
 
 Entry = tuple[int, bytes]
 """The mode of a file, link or directory, and a hash of its content."""
@@ -153,7 +153,7 @@ class Demonstration:
         self._project = place / "shop"
         self._calls = 0
         self._environment = {
-            **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+            **{name: os.environ[name] for name in _INHERITED if name in os.environ},
             "HOME": str(place / "home"),
             "HOLDFAST_HOME": str(place / "store"),
             "HOLDFAST_DAEMON": "off",

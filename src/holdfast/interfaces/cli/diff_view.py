@@ -154,7 +154,7 @@ def _sizes(content: ContentDiff) -> str:
 
 
 def show_difference(terminal: Terminal, difference: Difference) -> None:
-    show_lines(terminal, reading_lines(terminal, difference))
+    show_lines(terminal, display_lines(terminal, difference))
 
 
 def show_lines(terminal: Terminal, lines: Iterable[Line]) -> None:
@@ -162,7 +162,7 @@ def show_lines(terminal: Terminal, lines: Iterable[Line]) -> None:
         terminal.line(visible_line(line.data), *COLOURS[line.style])
 
 
-def reading_lines(terminal: Terminal, difference: Difference) -> Iterator[Line]:
+def display_lines(terminal: Terminal, difference: Difference) -> Iterator[Line]:
     """Each changed path with its type of change, then its changed lines."""
     for change in split_type_changes(difference.changes):
         yield heading_line(terminal, difference, change)

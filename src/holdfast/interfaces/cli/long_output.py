@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from holdfast.interfaces.cli.terminal import Terminal
 
-_USUAL = "less"
-_HOW_LESS_SHOWS = "FRX"
+_DEFAULT_PAGER = "less"
+_LESS_OPTIONS = "FRX"
 """Exit if one screen is enough, pass colours through, leave the text on the screen."""
 _IN_MEMORY_BYTES = 4 << 20
 _AT_ONCE_BYTES = 256 << 10
@@ -35,7 +35,7 @@ def pager_command(environment: Mapping[str, str]) -> list[str]:
     import shlex
     from shutil import which
 
-    chosen = environment.get("HOLDFAST_PAGER", environment.get("PAGER", _USUAL))
+    chosen = environment.get("HOLDFAST_PAGER", environment.get("PAGER", _DEFAULT_PAGER))
     try:
         words = shlex.split(chosen)
     except ValueError:  # an unclosed quote
@@ -55,12 +55,12 @@ def paged(terminal: Terminal) -> Iterator[None]:
     import subprocess  # late: programs that read JSON have no pager
 
     terminal.flush()
-    how = {"LESS": os.environ.get("LESS", _HOW_LESS_SHOWS), "LV": os.environ.get("LV", "-c")}
+    how = {"LESS": os.environ.get("LESS", _LESS_OPTIONS), "LV": os.environ.get("LV", "-c")}
     pager = subprocess.Popen(words, stdin=subprocess.PIPE, env={**os.environ, **how})
     assert pager.stdin is not None
     stream = io.TextIOWrapper(pager.stdin, encoding="utf-8", errors="backslashreplace")
     try:
-        with terminal.writing_to(stream):
+        with terminal.redirected(stream):
             yield
     except BrokenPipeError:
         pass  # the reader closed the pager

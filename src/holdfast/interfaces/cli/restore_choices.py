@@ -35,9 +35,9 @@ from holdfast.domain.trees.changes import Change, ChangeType
 from holdfast.domain.trees.entries import DirectoryEntry
 from holdfast.interfaces.cli.arguments import context_lines
 from holdfast.interfaces.cli.diff_view import (
+    display_lines,
     heading_line,
     hunk_lines,
-    reading_lines,
     show_lines,
 )
 from holdfast.interfaces.cli.invocation import Invocation
@@ -199,7 +199,7 @@ def _ask_about(
     change: Change,
     chosen: _Chosen,
 ) -> None:
-    terminal, path = invocation.terminal.aside(), change.path
+    terminal, path = invocation.terminal.stderr_copy(), change.path
     shown = opened.diffs.of(request.target, None, [change])
     try:
         hunks = list(present.hunks(request.target, path, context=chosen.context))
@@ -233,7 +233,7 @@ def _ask_about(
 
 def _show_start(terminal: Terminal, shown: Difference) -> None:
     """The change as `diff` shows it; only the beginning of a long one."""
-    lines = reading_lines(terminal, shown)
+    lines = display_lines(terminal, shown)
     show_lines(terminal, islice(lines, _MOST_LINES))
     if rest := sum(1 for _ in islice(lines, _MOST_COUNTED)):
         at_least = "at least " if rest == _MOST_COUNTED else ""

@@ -310,7 +310,7 @@ def _confirm(
     if few and not (asks and what is not None and plan.steps):
         return None
     if asks:
-        aside = invocation.terminal.aside()
+        aside = invocation.terminal.stderr_copy()
         abandoned, rows = (
             _abandoned_round(opened, request, plan),
             opened.restores.changed_rows(plan),
@@ -332,7 +332,7 @@ def _show_warnings(
 ) -> None:
     for warning in warnings:
         words = reworded(warning, partial(_with_git_command, request))
-        terminal.tell(words, answering=answering)
+        terminal.warn_or_note(words, answering=answering)
 
 
 def _changed(plan: RestorePlan) -> str:

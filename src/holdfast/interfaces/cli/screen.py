@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from holdfast.interfaces.cli.diff_view import COLOURS, reading_lines
+from holdfast.interfaces.cli.diff_view import COLOURS, display_lines
 from holdfast.interfaces.cli.terminal import Terminal, visible_line
 from holdfast.interfaces.cli.text_layout import cut
 from holdfast.values.classes import NamedTuple
@@ -234,5 +234,5 @@ def _ignore(number: int, frame: FrameType | None) -> None:
 
 def difference_lines(terminal: Terminal, difference: Difference) -> Iterator[ScreenLine]:
     """The difference as `diff` shows it."""
-    for line in reading_lines(terminal, difference):
+    for line in display_lines(terminal, difference):
         yield ScreenLine(visible_line(line.data).expandtabs(_TAB), COLOURS[line.style])

@@ -33,7 +33,7 @@ def text_on_standard_input(what: str) -> str:
     return text.removesuffix("\n")
 
 
-def typed_line() -> str:
+def read_line() -> str:
     """A line that the user types, read so that Ctrl-C is never missed; empty at the end of the
     input."""
     with wakeup_handle() as wakeup:
@@ -72,7 +72,7 @@ def ask_line(
         with invocation.pause_clock(cancel_note):  # from here on the question is visible
             invocation.terminal.err.write(question)
             invocation.terminal.err.flush()
-            answer = typed_line()
+            answer = read_line()
     finally:
         if not answer.endswith("\n"):  # after Ctrl-C or Ctrl-D, start a new line
             invocation.terminal.err.write("\n")

@@ -132,8 +132,8 @@ class Terminal:
             self.out = _standard(None)
 
     @contextmanager
-    def writing_to(self, stream: TextIO) -> Iterator[None]:
-        """A copy whose standard output is this stream, with the same layout."""
+    def redirected(self, stream: TextIO) -> Iterator[None]:
+        """Standard output goes to this stream, with the same layout."""
         before, self.out = self.out, stream
         try:
             yield
@@ -157,7 +157,7 @@ class Terminal:
         """As far as the terminal reports it; most report nothing and are dark."""
         return self._environment.get("COLORFGBG", "").rpartition(";")[2] in ("7", "15")
 
-    def aside(self) -> Terminal:
+    def stderr_copy(self) -> Terminal:
         """A copy that writes to standard error, for output that is not the answer itself."""
         same = Terminal(self.err, self.err, self._environment)
         same.subdirectory = self.subdirectory
@@ -203,7 +203,7 @@ class Terminal:
         """A line that may be longer than a row. On a terminal it is wrapped between words and
         continues in column `hang`, by default slightly indented."""
         text = self.paint(text, *codes)
-        self.line(self._broken(text, hang) if self.for_people else text)
+        self.line(self._wrapped(text, hang) if self.for_people else text)
 
     def write(self, text: str) -> None:
         """Write to standard output; raises `OutputFailed` if it no longer accepts writes."""
@@ -226,7 +226,7 @@ class Terminal:
         for text in texts:
             self._say(f"{label} {visible(text)}")
 
-    def tell(self, warning: str, *, answering: bool = False) -> None:
+    def warn_or_note(self, warning: str, *, answering: bool = False) -> None:
         """Print a warning or a remark. With `answering`, a remark is part of the answer."""
         from holdfast.domain.wording import Remark
 
@@ -248,14 +248,14 @@ class Terminal:
     def _say(self, text: str) -> None:
         """Write to standard error, wrapped between words if that is a terminal."""
         is_terminal = self._is_terminal(self.err)
-        self.err.write((self._broken(text) if is_terminal else text) + "\n")
+        self.err.write((self._wrapped(text) if is_terminal else text) + "\n")
 
-    def _broken(self, text: str, hang: int | None = None) -> str:
+    def _wrapped(self, text: str, hang: int | None = None) -> str:
         if len(text) <= self.width and text.isascii():
             return text  # almost always
-        from holdfast.interfaces.cli.text_layout import broken
+        from holdfast.interfaces.cli.text_layout import wrap_sentence
 
-        return broken(text, self.width, hang)
+        return wrap_sentence(text, self.width, hang)
 
     def flush(self) -> None:
         with _output_errors():

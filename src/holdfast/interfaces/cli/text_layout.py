@@ -1,4 +1,4 @@
-"""Text measured in terminal cells: wrapped, broken, cut, and fitted on one row.
+"""Text measured in terminal cells: wrapped, cut, and fitted on one row.
 
 Wide characters take two cells, combining marks none. A row is fitted in this order:
 
@@ -137,7 +137,7 @@ def _width(character: str) -> int:
     return 2 if east_asian_width(character) in "WF" else 1
 
 
-def broken(text: str, width: int, hang: int | None = None) -> str:
+def wrap_sentence(text: str, width: int, hang: int | None = None) -> str:
     """The text in rows of at most so many cells, broken between words. Longer words, such as paths,
     are kept whole, and so are commands that fit a row."""
     bare = unpainted(text)

@@ -58,7 +58,7 @@ def show_timeline(
     lanes = min(timeline.lanes, max(terminal.width // _SHARE_OF_WIDTH // 2, 1)) if graph else 0
     for event in timeline.events:
         if graph and event.joins:
-            terminal.line(_joining(terminal, event, lanes))
+            terminal.line(_join_row(terminal, event, lanes))
         margin = _lanes(terminal, event, lanes) if graph else _mark(terminal, event)
         used = 2 * lanes if graph else 2
         words = list(_words(terminal, event, now))
@@ -87,7 +87,7 @@ def _lanes(terminal: Terminal, event: Event, count: int) -> str:
     return "".join(cells)
 
 
-def _joining(terminal: Terminal, event: Event, count: int) -> str:
+def _join_row(terminal: Terminal, event: Event, count: int) -> str:
     """The row above an event in which other lanes end: `├─┴─╯`."""
     own, last = event.lane or 0, max(event.joins)
     text = ""

@@ -38,12 +38,12 @@ def output_schemas(tools: Iterable[Tool]) -> dict[str, Schema]:
     for tool in tools:
         schema = TypeAdapter(tool.result).json_schema(mode="serialization")
         definitions = {name: _reduced(one) for name, one in schema.pop("$defs", {}).items()}
-        place = _Placement(tool.name, definitions, spelled_out)
+        inliner = _DefinitionInliner(tool.name, definitions, spelled_out)
         reduced = _reduced(schema)
         known = spelled_out.setdefault(tool.result.__name__, tool.name)
         if known != tool.name:
             reduced = _plain_part(reduced) | {"description": f"More as in {known}."}
-        schemas[tool.name] = place.placed(reduced)
+        schemas[tool.name] = inliner.inline(reduced)
     return schemas
 
 
@@ -85,7 +85,7 @@ def _union(parts: list[Schema]) -> Schema:
     return {"anyOf": parts}
 
 
-class _Placement:
+class _DefinitionInliner:
     """Replaces references with their definitions, in the schema of one tool."""
 
     def __init__(
@@ -96,18 +96,18 @@ class _Placement:
         self._spelled_out = spelled_out
         self._here: set[str] = set()
 
-    def placed(self, schema: Any) -> Any:
+    def inline(self, schema: Any) -> Any:
         if isinstance(schema, list):
-            return [self.placed(one) for one in schema]
+            return [self.inline(one) for one in schema]
         if not isinstance(schema, dict):
             return schema
         if "$ref" in schema:
             return self._definition(str(schema["$ref"]).removeprefix(_REF))
-        placed = {key: self.placed(value) for key, value in schema.items()}
+        placed = {key: self.inline(value) for key, value in schema.items()}
         return placed | _union(placed.pop("anyOf")) if "anyOf" in placed else placed
 
     def _definition(self, name: str) -> Schema:
-        found: Schema = self.placed(self._definitions[name])
+        found: Schema = self.inline(self._definitions[name])
         if len(json.dumps(found)) < _LONG:
             return found
         where = self._spelled_out.setdefault(name, self._tool)

@@ -116,7 +116,7 @@ class ServedTools:
 
         async def look(ctx: Context) -> _Preview:
             arguments = arguments_of(ctx)
-            if not can_ask(ctx) or arguments.get("confirm_token") or _previews(arguments):
+            if not can_ask(ctx) or arguments.get("confirm_token") or _wants_preview(arguments):
                 return _Preview()
             shown = await self.call(name, arguments, notices=False)
             token = getattr(shown.data, "confirm_token", None)
@@ -226,7 +226,7 @@ def arguments_of(ctx: Context) -> dict[str, Any]:
     return dict(given) if isinstance(given, Mapping) else {}
 
 
-def _previews(arguments: Mapping[str, Any]) -> bool:
+def _wants_preview(arguments: Mapping[str, Any]) -> bool:
     return str(arguments.get("preview")).lower() == "true"
 
 

@@ -95,7 +95,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _ask(invocation: Invocation, chosen: AcceptRange, outcome: AcceptOutcome) -> None:
-    aside = invocation.terminal.aside()
+    aside = invocation.terminal.stderr_copy()
     _show_plan(aside, chosen, outcome)
     aside.warn(*outcome.warnings)
     require_confirmation(invocation, "a commit", "Commit?", hint="confirm it with --yes")

@@ -46,7 +46,7 @@ def run(invocation: Invocation) -> int:
     else:
         _show(invocation, outcome)
         for warning in outcome.warnings:
-            invocation.terminal.tell(warning)
+            invocation.terminal.warn_or_note(warning)
         if unread:
             from holdfast.interfaces.cli.checkpoint_view import list_first_skipped
 

@@ -76,7 +76,7 @@ def run(invocation: Invocation) -> int:
             with invocation.busy("restoring", opened):
                 why = f"{invocation.literal[0]} exited with {status}"
                 opened.edits.put_back_attempt(number, why)
-        _tell(invocation, opened, attempt, status)
+        _report(invocation, opened, attempt, status)
     return status
 
 
@@ -151,13 +151,13 @@ def _keep(invocation: Invocation) -> int:
     return 0
 
 
-def _tell(invocation: Invocation, opened: Workspace, attempt: Activity, status: int) -> None:
+def _report(invocation: Invocation, opened: Workspace, attempt: Activity, status: int) -> None:
     if invocation.json:
         from holdfast.api.views.sessions import attempt_view
 
         invocation.emit(attempt_view(attempt, status, invocation.elapsed_ms))
         return
-    aside = invocation.terminal.aside()
+    aside = invocation.terminal.stderr_copy()
     if status == 0:
         mark, said = aside.tick, f"kept; the state before it: {short(attempt.checkpoint)}"
     else:

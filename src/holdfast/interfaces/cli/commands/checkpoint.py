@@ -233,4 +233,4 @@ def _show(
     if not outcome.deduplicated:
         terminal.sentence(f"  to go back: holdfast restore {quote(visible(back))}", DIM)
     for warning in outcome.warnings:
-        terminal.tell(warning)
+        terminal.warn_or_note(warning)

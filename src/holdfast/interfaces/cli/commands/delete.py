@@ -49,7 +49,7 @@ def run(invocation: Invocation) -> int:
         found = invocation.resolve(opened, words[0])
         _require_no_hidden_record(found, words[0])
         if not invocation.options.yes and can_ask(invocation):
-            aside = terminal.aside()
+            aside = terminal.stderr_copy()
             when = when_words(aside, found.created_at, invocation.now)
             aside.sentence(f"{identifier(aside, found)}, {when}: {title(found)}")
         require_confirmation(

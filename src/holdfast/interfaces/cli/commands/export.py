@@ -97,16 +97,16 @@ def _git_bundle(invocation: Invocation, words: list[str]) -> int:
     with invocation.open() as opened:
         _require_outside(invocation, opened, path)
         sessions = None if invocation.options.all else [invocation.session(opened)]
-        unsealed = _encryption_warning(opened)
+        encryption_warning = _encryption_warning(opened)
         with invocation.busy("exporting", opened):
             outcome = opened.bundles.export_git(
                 path, sessions=sessions, replace=invocation.options.force
             )
     file_bytes = path.stat().st_size
+    warnings = [*outcome.warnings, *encryption_warning]
     if invocation.json:
         from holdfast.api.views.exchange import git_export_view
 
-        warnings = [*outcome.warnings, *unsealed]
         view = git_export_view(path, outcome, file_bytes, warnings, invocation.elapsed_ms)
         invocation.emit(view)
         return PARTIAL if outcome.warnings else 0
@@ -115,7 +115,7 @@ def _git_bundle(invocation: Invocation, words: list[str]) -> int:
         f"{terminal.tick} Exported {count(outcome.commits, 'checkpoint')} to "
         f"{visible(str(path))}: {size(file_bytes)}, {duration(invocation.elapsed_ms)}"
     )
-    terminal.warn(*outcome.warnings, *unsealed)
+    terminal.warn(*warnings)
     return PARTIAL if outcome.warnings else 0
 
 

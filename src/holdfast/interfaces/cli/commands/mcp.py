@@ -98,7 +98,7 @@ def run(invocation: Invocation) -> int:
             from holdfast.interfaces.mcp.http import serve_http
 
             def ready(address: str, token_file: Path | None) -> None:
-                _tell(invocation, address, token_file)
+                _announce(invocation, address, token_file)
 
             serve_http(server, place, holdfast_home(os.environ), time.monotonic_ns, ready)
     finally:
@@ -162,7 +162,7 @@ def _require_package() -> None:
         )
 
 
-def _tell(invocation: Invocation, address: str, token_file: Path | None) -> None:
+def _announce(invocation: Invocation, address: str, token_file: Path | None) -> None:
     if invocation.json:
         from holdfast.api.views.setup import McpServerView
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from holdfast.domain.purges import Holder, PurgeOutcome, PurgeProof
 _TITLE_LENGTH = 60
 _SET_ASIDE = "set-aside/"
-_SAID = ("story.db", "catalog.db")
+_TEXT_DATABASES = ("story.db", "catalog.db")
 
 
 def configure(parser: Parser) -> None:
@@ -109,7 +109,7 @@ def _purge_text(invocation: Invocation, opened: Workspace) -> int:
     if invocation.options.dry_run:
         return _show_text_plan(invocation, opened.upkeep.plan_text_purge(text))
     if not invocation.options.yes and can_ask(invocation):
-        _describe_text_plan(invocation.terminal.aside(), opened.upkeep.plan_text_purge(text))
+        _describe_text_plan(invocation.terminal.stderr_copy(), opened.upkeep.plan_text_purge(text))
     _require_yes(invocation)
     with invocation.busy("removing"):
         return _show_text_outcome(invocation, opened.upkeep.purge_text(text))
@@ -209,7 +209,7 @@ def _confirm(invocation: Invocation, opened: Workspace, request: PurgeRequest) -
     plan = opened.upkeep.plan_purge(request)
     plan.require_allowed()
     if not invocation.options.yes and can_ask(invocation):
-        _describe_plan(invocation.terminal.aside(), plan)
+        _describe_plan(invocation.terminal.stderr_copy(), plan)
     _require_yes(invocation)
 
 
@@ -342,7 +342,7 @@ def _show_holders(terminal: Terminal, holders: Sequence[Holder]) -> None:
 def _show_proof(terminal: Terminal, proof: PurgeProof) -> None:
     wanted = f"{count(proof.digests, 'digest')} and {count(proof.samples, 'sample')} of bytes"
     _show_search(terminal, proof, f"for {wanted}")
-    if any(trace.file.startswith(_SAID) for trace in proof.traces):
+    if any(trace.file.startswith(_TEXT_DATABASES) for trace in proof.traces):
         terminal.warn("it was quoted; to replace it there: holdfast purge --text TEXT")
     for name in proof.components:
         terminal.warn(f"checkpoints contain some of the same bytes in the data of {visible(name)}")

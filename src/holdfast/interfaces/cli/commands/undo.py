@@ -201,11 +201,11 @@ def undo_commands_below(invocation: Invocation, opened: Workspace | None) -> lis
     return [
         f"holdfast -C {typed(os.fsencode(os.path.relpath(place, here)))} undo"
         for place in below[:_MOST_BELOW]
-        if _has_something(invocation, place)
+        if _has_undo_step(invocation, place)
     ]
 
 
-def _has_something(invocation: Invocation, workspace: Path) -> bool:
+def _has_undo_step(invocation: Invocation, workspace: Path) -> bool:
     from holdfast.api.workspace import open_workspace
 
     try:

@@ -130,7 +130,7 @@ def _watch(invocation: Invocation, stop: GracefulStop) -> int:
     happened = threading.Event()
     watcher = open_watcher()
     try:
-        rules = _asked(invocation, trigger_rules(opened.settings.effective))
+        rules = _with_options(invocation, trigger_rules(opened.settings.effective))
         session = invocation.session(opened, create=True)
         workspace = opened.watch(watcher, listener=happened.set, rules=rules)
     except BaseException:
@@ -141,18 +141,18 @@ def _watch(invocation: Invocation, stop: GracefulStop) -> int:
     try:
         with invocation.busy("saving", opened):
             _note(invocation, made, workspace.begin(session))
-        _say_how(invocation, workspace)
-        _follow(invocation, workspace, happened, stop, made)
+        _announce(invocation, workspace)
+        _save_on_triggers(invocation, workspace, happened, stop, made)
     except Stopped:
         _note(invocation, made, workspace.finish())
     finally:
         workspace.close()
         watcher.close()
-    _sum_up(invocation, workspace, made)
+    _show_summary(invocation, workspace, made)
     return 0
 
 
-def _follow(
+def _save_on_triggers(
     invocation: Invocation,
     workspace: WatchedWorkspace,
     happened: threading.Event,
@@ -162,17 +162,17 @@ def _follow(
     """Save on every trigger until stopped."""
     pause = threading.Event()
     while True:
-        wait = workspace.wait_ns(_local())
+        wait = workspace.wait_ns(_local_now())
         stop.wait(happened, None if wait is None else wait / 1e9)
         happened.clear()
         try:
-            _note(invocation, made, workspace.consider(_local()))
+            _note(invocation, made, workspace.consider(_local_now()))
         except (Busy, NoSpace) as error:
             invocation.terminal.warn(f"not saved: {error.message}")
         stop.wait(pause, _DEBOUNCE_S)
 
 
-def _asked(invocation: Invocation, rules: TriggerRules) -> TriggerRules:
+def _with_options(invocation: Invocation, rules: TriggerRules) -> TriggerRules:
     options = invocation.options
     if options.files is not None:
         files = number_option("--files", options.files, _MOST, hint=_OFF)
@@ -183,11 +183,11 @@ def _asked(invocation: Invocation, rules: TriggerRules) -> TriggerRules:
     return rules
 
 
-def _local() -> datetime:
+def _local_now() -> datetime:
     return datetime.now().astimezone()
 
 
-def _say_how(invocation: Invocation, workspace: WatchedWorkspace) -> None:
+def _announce(invocation: Invocation, workspace: WatchedWorkspace) -> None:
     if invocation.json:
         return
     status = workspace.status()
@@ -210,18 +210,20 @@ def _note(invocation: Invocation, made: list[SaveOutcome], outcome: SaveOutcome 
     if invocation.json:
         return
     terminal, saved = invocation.terminal, outcome.checkpoint
-    when = terminal.paint(f"{_local():%H:%M:%S}", DIM)
+    when = terminal.paint(f"{_local_now():%H:%M:%S}", DIM)
     kind = saved.kind.value
     terminal.line(
         f"{when} {terminal.tick} {identifier(terminal, saved)} {kind}: "
         f"{change_words(saved.changed)}"
     )
     for warning in outcome.warnings:
-        terminal.tell(warning)
+        terminal.warn_or_note(warning)
     terminal.flush()
 
 
-def _sum_up(invocation: Invocation, workspace: WatchedWorkspace, made: list[SaveOutcome]) -> None:
+def _show_summary(
+    invocation: Invocation, workspace: WatchedWorkspace, made: list[SaveOutcome]
+) -> None:
     if invocation.json:
         from holdfast.api.views.setup import watched_view
 
