@@ -115,7 +115,7 @@ class AutomaticCheckpoints:
             self._close(path)
         if store_directory(path) is None and not begins_unasked(path, self._environment):
             return None
-        session = SessionId(self._sessions.default_session(path))
+        session = SessionId(self._sessions.session_id(path))
         opened = self._watched[path] = watch_workspace(
             path,
             watcher,

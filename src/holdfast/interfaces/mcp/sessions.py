@@ -9,7 +9,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,15 +21,14 @@ if TYPE_CHECKING:
     from holdfast.api.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class _Open:
-    handlers: ToolHandlers
+class _OpenHandlers(ToolHandlers):
+    """The tools of a session that is kept open."""
 
     def is_current(self) -> bool:
-        return self.handlers.session.opened.is_current()
+        return self.session.opened.is_current()
 
     def close(self) -> None:
-        self.handlers.session.close()
+        self.session.close()
 
 
 def _require_saved(workspace: Path, directory: Path) -> None:
@@ -53,20 +51,12 @@ class ServedSessions:
         session_id: str | None,
         fresh_id: Callable[[Workspace], SessionId],
     ) -> None:
-        self._workspaces = [path.expanduser().resolve() for path in workspaces]
+        self.workspaces = [path.expanduser().resolve() for path in workspaces]
         self._session_id = session_id
         self._fresh_id = fresh_id
-        self._open: OpenCache[tuple[Path, str], _Open] = OpenCache()
+        self._open: OpenCache[tuple[Path, str], _OpenHandlers] = OpenCache()
         self.on_open: Callable[[], None] = lambda: None
         """Called when a session was opened, which may have created its store."""
-
-    def default_session(self, directory: Path) -> str:
-        """The session for calls that name none."""
-        return self._session(directory, None)
-
-    @property
-    def workspaces(self) -> list[Path]:
-        return list(self._workspaces)
 
     @contextmanager
     def handlers(
@@ -75,12 +65,14 @@ class ServedSessions:
         """The tools of a session, by default of the default session. A named session must exist,
         unless the request may `create` it."""
         directory = self._workspace(workspace)
-        name = self._session(directory, session_id)
-        with self._open.use((directory, name), lambda: self._open_session(directory, name)) as used:
+        name = self.session_id(directory, session_id)
+        with self._open.use(
+            (directory, name), lambda: self._open_session(directory, name)
+        ) as handlers:
             if session_id and not create:
-                session = used.handlers.session
+                session = handlers.session
                 session.opened.sessions.require(SessionId(session.session_id))
-            yield used.handlers
+            yield handlers
 
     def without_store(self, workspace: object, session_id: object) -> tuple[Path, str] | None:
         """The named workspace and session, if the workspace has no store."""
@@ -97,8 +89,8 @@ class ServedSessions:
 
     def _workspace(self, wanted: object) -> Path:
         if wanted is None or wanted == "":
-            return self._workspaces[0]
-        served = ", ".join(str(path) for path in self._workspaces)
+            return self.workspaces[0]
+        served = ", ".join(str(path) for path in self.workspaces)
         if not isinstance(wanted, str) or "\0" in wanted:
             raise UsageError(
                 "workspace is not a path", hint=f"leave it out, or use one of these: {served}"
@@ -108,7 +100,7 @@ class ServedSessions:
         except (OSError, RuntimeError):  # too long, a loop, or an unknown user
             path = None
         around = [] if path is None else [path, *path.parents]  # the nearest first
-        nearest = next((one for one in around if one in self._workspaces), None)
+        nearest = next((one for one in around if one in self.workspaces), None)
         if nearest is not None and path is not None:
             if nearest != path:
                 _require_saved(nearest, path)
@@ -118,7 +110,8 @@ class ServedSessions:
             hint=f"leave it out, or use one of these: {served}",
         )
 
-    def _session(self, directory: Path, wanted: object) -> str:
+    def session_id(self, directory: Path, wanted: object = None) -> str:
+        """The wanted session, or the one for calls that name none."""
         if isinstance(wanted, str) and wanted:
             return wanted
         if wanted is not None and wanted != "":
@@ -130,7 +123,7 @@ class ServedSessions:
         with open_workspace(directory, create=True, spare_repositories=True) as opened:
             return opened.sessions.ensure_current(lambda: self._fresh_id(opened))
 
-    def _open_session(self, directory: Path, name: str) -> _Open:
+    def _open_session(self, directory: Path, name: str) -> _OpenHandlers:
         # Late: listing the tools needs no engine.
         from holdfast.api.session import SessionCheckpointer
         from holdfast.api.stores import store_directory
@@ -138,6 +131,6 @@ class ServedSessions:
 
         if store_directory(directory) is None:
             open_workspace(directory, create=True, spare_repositories=True).close()
-        opened = _Open(ToolHandlers(SessionCheckpointer(directory, name)))
+        opened = _OpenHandlers(SessionCheckpointer(directory, name))
         self.on_open()
         return opened

@@ -66,12 +66,11 @@ class Consent(BaseModel):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Preview:
-    """The preview to confirm; `question` is None if the client cannot ask or there is nothing to
-    ask."""
+    """The preview to confirm. `answer` is None if the client cannot ask, `token` if there is
+    nothing to confirm."""
 
-    question: str | None = None
-    token: str | None = None
     answer: ToolResult | None = None
+    token: str | None = None
 
 
 class ServedTools:
@@ -119,15 +118,12 @@ class ServedTools:
             if not can_ask(ctx) or arguments.get("confirm_token") or _wants_preview(arguments):
                 return _Preview()
             shown = await self.call(name, arguments, notices=False)
-            token = getattr(shown.data, "confirm_token", None)
-            if token is None:
-                return _Preview(answer=shown)
-            return _Preview(_question(shown, token), token, shown)
+            return _Preview(shown, getattr(shown.data, "confirm_token", None))
 
         async def ask(shown: Annotated[_Preview, Resolve(look)]) -> Consent | Elicit[Consent]:
-            if shown.question is None:
+            if shown.answer is None or shown.token is None:
                 return Consent(confirm=False)
-            return Elicit(shown.question, Consent)
+            return Elicit(_question(shown.answer, shown.token), Consent)
 
         async def call(
             ctx: Context,
