@@ -108,7 +108,7 @@ def has_flag(tokens: Sequence[str], *names: str) -> bool:
 
 
 def colour_choice(tokens: Sequence[str]) -> str:
-    """The value of `--color`; None if it is missing or invalid."""
+    """The value of `--color`; the default if it is missing or invalid."""
     for position, token in enumerate(tokens):
         if token == "--":
             break

@@ -212,7 +212,7 @@ class Invocation:
             return session_id(self.options.session)
         found = self.session_or_none(opened)
         if found is None:
-            raise self._no_session(opened, "the command line has no session here yet")
+            raise self._no_session(opened)
         return found
 
     @property
@@ -227,7 +227,7 @@ class Invocation:
         """Where references are looked up: the requested session or, as None, every session."""
         if self.options.session is None:
             if not opened.sessions.all():
-                raise self._no_session(opened, "")
+                raise self._no_session(opened)
             return None
         return self.session(opened)
 
@@ -309,10 +309,15 @@ class Invocation:
             made = session_id(f"{base}-{number}")
         return made
 
-    def _no_session(self, opened: Workspace, message: str) -> NotFound:
+    def _no_session(self, opened: Workspace) -> NotFound:
+        """The error if there is no current session."""
         known = [session.id for session in opened.sessions.listed()]
         if known:
-            return NotFound(message, hint=f"choose one with --session: {', '.join(known[-10:])}")
-        if self.options.session is None:
-            message = f"{opened.path} has no checkpoints yet"
-        return NotFound(message, hint='to create one: holdfast checkpoint "why"')
+            return NotFound(
+                "the command line has no session here yet",
+                hint=f"choose one with --session: {', '.join(known[-10:])}",
+            )
+        return NotFound(
+            f"{opened.path} has no checkpoints yet",
+            hint='to create one: holdfast checkpoint "why"',
+        )

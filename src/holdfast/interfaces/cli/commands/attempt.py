@@ -12,7 +12,6 @@ from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import YELLOW, visible
 
 if TYPE_CHECKING:
-    from holdfast.api.workspace import Workspace
     from holdfast.domain.story import Activity
 
 _BY_SIGNAL = 128
@@ -76,7 +75,7 @@ def run(invocation: Invocation) -> int:
             with invocation.busy("restoring", opened):
                 why = f"{invocation.literal[0]} exited with {status}"
                 opened.edits.put_back_attempt(number, why)
-        _report(invocation, opened, attempt, status)
+        _report(invocation, attempt, status)
     return status
 
 
@@ -151,7 +150,7 @@ def _keep(invocation: Invocation) -> int:
     return 0
 
 
-def _report(invocation: Invocation, opened: Workspace, attempt: Activity, status: int) -> None:
+def _report(invocation: Invocation, attempt: Activity, status: int) -> None:
     if invocation.json:
         from holdfast.api.views.sessions import attempt_view
 
