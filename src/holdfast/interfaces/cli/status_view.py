@@ -69,10 +69,6 @@ class Status:
         """The used share of the store's budget."""
         return self.found.store_bytes / self.found.budget_bytes
 
-    def change_counts(self) -> dict[str, int]:
-        found = Counter(change.type for change in self.found.changes)
-        return {kind.value: found[kind] for kind in ChangeType}
-
 
 def status_data(status: Status, now: datetime, *, listed: bool) -> StatusView:
     from holdfast.api.views.health import hook_problems_view, status_view
@@ -90,13 +86,14 @@ def status_data(status: Status, now: datetime, *, listed: bool) -> StatusView:
 def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bool) -> None:
     """The position, unsaved changes, the last change, agents and the next step; other facts only if
     they matter. On a terminal each is one row, eight in all."""
+    found = status.found
     home = f"{Path.home()}/"
-    place = visible(str(status.found.workspace))
+    place = visible(str(found.workspace))
     if terminal.for_people and place.startswith(home):
         place = f"~/{place.removeprefix(home)}"
-    git = f"  {visible(status.found.git)}" if status.found.git else ""
+    git = f"  {visible(found.git)}" if found.git else ""
     _fact(terminal, "workspace", Part(place, elastic=True), Part(git, (DIM,)))
-    if status.found.store is None:
+    if found.store is None:
         _fact(terminal, "saved", "nothing yet")
     else:
         _show_session(terminal, status, now)
@@ -111,37 +108,38 @@ def show_status(terminal: Terminal, status: Status, now: datetime, *, listed: bo
         _fact(terminal, "watch", *_watch_words(status.watch))
     _fact(terminal, "next", Part(next_words(status, now, terminal.yes_flag)))
     if listed:
-        list_skipped(terminal, status.found.skipped)
-        if any(skip.reason is SkipReason.IGNORED for skip in status.found.skipped):
+        list_skipped(terminal, found.skipped)
+        if any(skip.reason is SkipReason.IGNORED for skip in found.skipped):
             terminal.note("note: to save an ignored file: holdfast config add include FILE")
 
 
 def next_words(status: Status, now: datetime, sure: str = "") -> str:
     """The most useful next command. Problems that prevent saving come first, then losses, missing
     protection and unsaved changes."""
-    if (blocker := status.found.blocker) is not None:
+    found = status.found
+    if (blocker := found.blocker) is not None:
         return f"make checkpoints possible again: {visible(blocker.cure)}"
+    protect = ""
     unprotected = next((one for one in status.agents if not one.protected), None)
-    if status.found.store is None and unprotected is not None and unprotected.cure:
-        return f"protect {unprotected.agent}: {visible(unprotected.cure)}"
-    if status.found.store is None and status.agents:
-        return "start your agent; its first step saves the project"
-    if status.found.store is None:
-        return _PROTECT
-    if status.found.head is None:
-        return f'save this state: holdfast checkpoint "why"{status.chosen}'
-    if status.found.last is not None and status.found.last.is_in_wrecked_turn(now):
-        files = count(status.found.last.removed_in_turn, "deleted file")
-        return f"restore {files}: holdfast undo --turn{sure}"
-    if status.found.last is not None and status.found.last.is_wreck(now):
-        return f"restore {count(status.found.last.removed, 'deleted file')}: holdfast undo{sure}"
     if unprotected is not None and unprotected.cure:
-        return f"protect {unprotected.agent}: {visible(unprotected.cure)}"
+        protect = f"protect {unprotected.agent}: {visible(unprotected.cure)}"
+    if found.store is None:
+        begin = "start your agent; its first step saves the project"
+        return protect or (begin if status.agents else _PROTECT)
+    if found.head is None:
+        return f'save this state: holdfast checkpoint "why"{status.chosen}'
+    if found.last is not None and found.last.is_in_wrecked_turn(now):
+        files = count(found.last.removed_in_turn, "deleted file")
+        return f"restore {files}: holdfast undo --turn{sure}"
+    if found.last is not None and found.last.is_wreck(now):
+        return f"restore {count(found.last.removed, 'deleted file')}: holdfast undo{sure}"
+    if protect:
+        return protect
     if any(not one.saved for one in status.problems):
         return "find out why agent events failed: holdfast doctor"
     if status.share >= _NEARLY_FULL:
         return "free space in the store: holdfast cleanup"
-    if status.found.changes:
+    if found.changes:
         return f'holdfast checkpoint "why"{status.chosen} to save, holdfast undo to go back'
     if not status.agents:
         return _PROTECT
@@ -149,9 +147,9 @@ def next_words(status: Status, now: datetime, sure: str = "") -> str:
 
 
 def _show_last(terminal: Terminal, status: Status, now: datetime) -> None:
-    last = status.found.last
-    if status.found.redo is not None:
-        what = Part(f"undid {visible(status.found.redo)}", elastic=True)
+    found, last = status.found, status.found.last
+    if found.redo is not None:
+        what = Part(f"undid {visible(found.redo)}", elastic=True)
         _fact(terminal, "last", what, Part(f"  (holdfast redo{terminal.yes_flag})", (DIM,)))
         return
     if last is None:
@@ -196,11 +194,12 @@ def _show_agents(terminal: Terminal, status: Status, now: datetime) -> None:
 
 def _show_store(terminal: Terminal, status: Status, *, listed: bool) -> None:
     """Shown if the store is nearly full or a cleanup deleted something, with left-out paths."""
+    found = status.found
     cleaned = _cleanup_words(status)
-    left_out = left_out_words(status.found.skipped)
+    left_out = left_out_words(found.skipped)
     full = status.share >= _NEARLY_FULL
     if full or cleaned:
-        used = f"{size(status.found.store_bytes)} of {size(status.found.budget_bytes)}"
+        used = f"{size(found.store_bytes)} of {size(found.budget_bytes)}"
         used = f"{used} ({percent(status.share)})"
         parts = [Part(used, (YELLOW,) if full else ()), Part(cleaned, elastic=True)]
         if left_out and terminal.for_people:
@@ -228,14 +227,15 @@ def show_problems(terminal: Terminal, problems: Sequence[Problem]) -> None:
 
 def _show_interrupted(terminal: Terminal, status: Status) -> None:
     """Interrupted work, by session, and the two ways to continue."""
-    for session in dict.fromkeys(one.session_id for one in status.found.interrupted):
-        others = session != status.found.session
+    found = status.found
+    for session in dict.fromkeys(one.session_id for one in found.interrupted):
+        others = session != found.session
         chosen = f" --session {quote(visible(session))}" if others else status.chosen
-        for one in (one for one in status.found.interrupted if one.session_id == session):
+        for one in (one for one in found.interrupted if one.session_id == session):
             what = f"{one.kind.value} {one.number}: {visible(one.reason)}"
             said = what + (f" (session {visible(session)})" if others else "")
             _fact(terminal, "open", Part(said, (YELLOW,), elastic=True))
-            left = status.found.restorable.get(one.number, one.paths)
+            left = found.restorable.get(one.number, one.paths)
             if one.paths and not left:
                 terminal.line("  all of its files were new, and all are gone now")
                 continue
@@ -271,7 +271,8 @@ def _watch_words(watch: dict[str, Any]) -> list[Part]:
 
 
 def _show_session(terminal: Terminal, status: Status, now: datetime) -> None:
-    others = [visible(name) for name in status.found.sessions if name != status.found.session][::-1]
+    found = status.found
+    others = [visible(name) for name in found.sessions if name != found.session][::-1]
     number = count(len(others), "other session")
     if not terminal.for_people:
         number += ": " + ", ".join(others[:_NAMED]) + (", …" if len(others) > _NAMED else "")
@@ -282,22 +283,20 @@ def _show_session(terminal: Terminal, status: Status, now: datetime) -> None:
         Part(")", (DIM,)),
     ]
     more = more if others else []
-    if status.found.session is None:
+    if found.session is None:
         _fact(terminal, "session", Part("none"), *more)
         return
-    name = status.session_mark if terminal.for_people else status.found.session
-    ended = f", {status.found.session_status}" if status.found.session_status != "active" else ""
-    held = f"{ended}, {count(status.found.checkpoints, 'checkpoint')}"
-    if not terminal.for_people or status.found.approval is None:
+    name = status.session_mark if terminal.for_people else found.session
+    ended = f", {found.session_status}" if found.session_status != "active" else ""
+    held = f"{ended}, {count(found.checkpoints, 'checkpoint')}"
+    if not terminal.for_people or found.approval is None:
         _fact(terminal, "session", Part(visible(name), elastic=True), Part(held), *more)
-        if status.found.approval is not None:
-            words = _approval_words(status.found.approval, now)
+        if found.approval is not None:
+            words = _approval_words(found.approval, now)
             _fact(terminal, "round", words + _abandoned(terminal, status))
         return
-    approved = "not approved yet" if status.found.approval.has_unapproved else "nothing to approve"
-    in_round = Part(
-        f"; {round_title(status.found.approval.active.name)}: {approved}", optional=True
-    )
+    approved = "not approved yet" if found.approval.has_unapproved else "nothing to approve"
+    in_round = Part(f"; {round_title(found.approval.active.name)}: {approved}", optional=True)
     _fact(terminal, "session", Part(visible(name), elastic=True), Part(held), in_round, *more)
 
 
@@ -319,27 +318,27 @@ def _abandoned(terminal: Terminal, status: Status) -> str:
 
 
 def _show_head(terminal: Terminal, status: Status, now: datetime) -> None:
-    if status.found.head is None:
-        why = "HEAD was deleted" if status.found.checkpoints else "no checkpoint yet"
+    found = status.found
+    if found.head is None:
+        why = "HEAD was deleted" if found.checkpoints else "no checkpoint yet"
         _fact(terminal, "HEAD", f'{why}; to create one: holdfast checkpoint "why"{status.chosen}')
         return
-    when = when_words(terminal, status.found.head.created_at, now)
-    known = Part(f"{identifier(terminal, status.found.head)}, {when}: ")
-    _fact(terminal, "HEAD", known, Part(title(status.found.head), elastic=True))
-    if not status.found.changes and not status.found.files:
+    when = when_words(terminal, found.head.created_at, now)
+    known = Part(f"{identifier(terminal, found.head)}, {when}: ")
+    _fact(terminal, "HEAD", known, Part(title(found.head), elastic=True))
+    if not found.changes and not found.files:
         empty = Part("no files left in the project", (YELLOW,))
         _fact(terminal, "unsaved", empty, Part("; nothing changed since HEAD"))
         return
-    if not status.found.changes:
+    if not found.changes:
         unchanged = Part("nothing changed since HEAD", (GREEN,))
-        if status.found.last is not None and status.found.last.lost:
+        if found.last is not None and found.last.lost:
             unchanged = Part("no saved file changed since HEAD", (YELLOW,))
-        _fact(terminal, "unsaved", unchanged, Part(f", {count(status.found.files, 'file')}"))
+        _fact(terminal, "unsaved", unchanged, Part(f", {count(found.files, 'file')}"))
         return
-    files = [
-        change for change in status.found.changes if not change.is_directory
-    ] or status.found.changes
-    words = ", ".join(f"{n:,} {kind}" for kind, n in status.change_counts().items() if n)
+    files = [change for change in found.changes if not change.is_directory] or found.changes
+    counts = Counter(change.type for change in found.changes)
+    words = ", ".join(f"{counts[kind]:,} {kind.value}" for kind in ChangeType if counts[kind])
     named = ", ".join(terminal.path(change.path) for change in files[:_NAMED])
     more = ", …" if len(files) > _NAMED else ""
     _fact(
