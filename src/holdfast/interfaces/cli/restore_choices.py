@@ -41,6 +41,7 @@ from holdfast.interfaces.cli.diff_view import (
     show_lines,
 )
 from holdfast.interfaces.cli.invocation import Invocation
+from holdfast.interfaces.cli.restore_dialog import EXTERNAL
 from holdfast.interfaces.cli.standard_input import agrees, ask_line, can_ask
 from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, Terminal, visible
 from holdfast.interfaces.cli.wording import count
@@ -66,7 +67,6 @@ _WHOLE = {
 }
 _MOST_LINES = 40
 _MOST_COUNTED = 10_000
-EXTERNAL = "external"
 _HINT = "preview it with --dry-run; accept all with --yes"
 
 

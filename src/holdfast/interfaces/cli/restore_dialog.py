@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from holdfast.api.views.restores import RestoreView, StoppedAgentView, UndoneView
     from holdfast.api.workspace import Workspace
 
+EXTERNAL = "external"
+"""The component of files outside the workspace."""
 _MOST_LOOKED_FOR = 5
 _HINT = "preview it with --dry-run; confirm it with --yes"
 
@@ -96,6 +98,27 @@ def restore_and_report(
     failed = any(component.status == FAILED for component in outcome.components)
     failed = failed or _lacks_files(request, outcome)
     return PARTIAL if outcome.skipped or failed or not outcome.verified else 0
+
+
+def restore_with_external(
+    invocation: Invocation,
+    opened: Workspace,
+    request: RestoreRequest,
+    *,
+    what: str | None = None,
+    undone: UndoneView | None = None,
+    steps_back: int = 1,
+) -> int:
+    """Like `restore_and_report`, after the user chose among the files outside the workspace."""
+    incomplete = False
+    if any(name == EXTERNAL for name, _ in request.components):
+        from holdfast.interfaces.cli.restore_choices import choose_external
+
+        request, incomplete = choose_external(invocation, opened, request)
+    status = restore_and_report(
+        invocation, opened, request, what=what, undone=undone, steps_back=steps_back
+    )
+    return status or (PARTIAL * incomplete)
 
 
 def _lacks_files(request: RestoreRequest, outcome: RestoreOutcome) -> bool:

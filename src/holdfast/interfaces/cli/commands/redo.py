@@ -23,10 +23,11 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.interfaces.cli.commands.undo import undo_and_report, undo_or_redo
+    from holdfast.interfaces.cli.commands.undo import undo_and_report
+    from holdfast.interfaces.cli.restore_dialog import restore_with_external
 
     with invocation.open() as opened:
         scope = invocation.scope(opened)
         if scope is not None:
-            return undo_or_redo(invocation, opened, opened.restores.redo_request(scope))
+            return restore_with_external(invocation, opened, opened.restores.redo_request(scope))
         return undo_and_report(invocation, opened, opened.restores.next_step())

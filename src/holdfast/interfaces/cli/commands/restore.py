@@ -9,7 +9,7 @@ from holdfast.domain.errors import NotFound, UnknownReference, UsageError
 from holdfast.domain.ids import short
 from holdfast.interfaces.cli.arguments import Parser, add_restore_options
 from holdfast.interfaces.cli.checkpoint_view import title
-from holdfast.interfaces.cli.invocation import PARTIAL, Invocation
+from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.standard_input import has_keyboard
 from holdfast.interfaces.cli.terminal import BOLD
 from holdfast.interfaces.cli.wording import ago
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from holdfast.api.restores import RestoreRequest
     from holdfast.api.workspace import Workspace
 
-EXTERNAL = "external"
 _MOST_MOMENTS = 2_000
 _GIT_MODES = ("files", "exact", "branch", "revert")
 
@@ -147,11 +146,16 @@ def run(invocation: Invocation) -> int:
         path_mistaken_for_checkpoint,
         require_restorable,
     )
-    from holdfast.interfaces.cli.restore_dialog import restore_and_report
+    from holdfast.interfaces.cli.restore_dialog import (
+        EXTERNAL,
+        restore_and_report,
+        restore_with_external,
+    )
 
+    options = invocation.options
     words = list(invocation.all_words)
     with invocation.open(mention_former_store=True) as opened:
-        if invocation.options.patch and not _names_checkpoint(invocation, opened, words):
+        if options.patch and not _names_checkpoint(invocation, opened, words):
             words.insert(0, "HEAD")
         if not words:
             picked = _pick(invocation, opened)
@@ -163,7 +167,6 @@ def run(invocation: Invocation) -> int:
         paths = invocation.paths(words[1:], opened.path)
         form = "holdfast restore HEAD {}"
         with path_mistaken_for_checkpoint(invocation, opened, reference, form):
-            options = invocation.options
             external = options.external or EXTERNAL in options.include
             modes = _git_mode(options.git, options.refs)
             request = opened.restores.request(
@@ -176,23 +179,19 @@ def run(invocation: Invocation) -> int:
                 exclude=options.exclude,
             )
         require_restorable(invocation, opened, request.target, words[1:])
-        if invocation.options.patch:
+        if options.patch:
             return _patch(invocation, opened, request)
-        if not invocation.options.hunks:
-            if invocation.options.context is not None:
-                raise UsageError(
-                    "-U requires --patch or --hunk",
-                    hint="usage: holdfast restore REF PATH --hunk 1",
-                )
-            incomplete = False
-            if external:
-                from holdfast.interfaces.cli.restore_choices import choose_external
+        if options.hunks:
+            from holdfast.interfaces.cli.restore_choices import choose_hunks
 
-                request, incomplete = choose_external(invocation, opened, request)
-            return restore_and_report(invocation, opened, request) or (PARTIAL * incomplete)
-        from holdfast.interfaces.cli.restore_choices import choose_hunks
-
-        return restore_and_report(invocation, opened, *choose_hunks(invocation, opened, request))
+            chosen = choose_hunks(invocation, opened, request)
+            return restore_and_report(invocation, opened, *chosen)
+        if options.context is not None:
+            raise UsageError(
+                "-U requires --patch or --hunk",
+                hint="usage: holdfast restore REF PATH --hunk 1",
+            )
+        return restore_with_external(invocation, opened, request)
 
 
 def _names_checkpoint(invocation: Invocation, opened: Workspace, words: list[str]) -> bool:

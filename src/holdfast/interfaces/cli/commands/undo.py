@@ -11,7 +11,7 @@ from holdfast.domain.ids import short
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import typed
 from holdfast.interfaces.cli.arguments import Parser, add_restore_options
-from holdfast.interfaces.cli.invocation import PARTIAL, Invocation
+from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.standard_input import can_ask
 from holdfast.interfaces.cli.terminal import visible
 from holdfast.interfaces.cli.wording import ago
@@ -19,7 +19,6 @@ from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
     from holdfast.api.restores import Loss, RestoreRequest, UndoStep
-    from holdfast.api.views.restores import UndoneView
     from holdfast.api.workspace import Workspace
 _MOST_BELOW = 5
 
@@ -53,6 +52,8 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
+    from holdfast.interfaces.cli.restore_dialog import restore_with_external
+
     turn = invocation.options.turn
     if turn and invocation.options.session is not None:
         raise UsageError("--turn covers all sessions", hint="leave out --session")
@@ -65,7 +66,7 @@ def run(invocation: Invocation) -> int:
         if scope is not None:
             request = opened.restores.undo_request(scope)
             _require_hooks_kept(invocation, opened, request)
-            return undo_or_redo(invocation, opened, request)
+            return restore_with_external(invocation, opened, request)
         with invocation.busy("looking", opened):
             try:
                 step = opened.restores.last_step(turn=turn)
@@ -141,7 +142,7 @@ def _with_projects_below(
 
 
 def undo_and_report(invocation: Invocation, opened: Workspace, step: UndoStep) -> int:
-    from holdfast.interfaces.cli.restore_dialog import restore_and_report
+    from holdfast.interfaces.cli.restore_dialog import restore_and_report, restore_with_external
 
     words = opened.restores.undone_words(step)
     request = step.request
@@ -158,31 +159,9 @@ def undo_and_report(invocation: Invocation, opened: Workspace, step: UndoStep) -
         undone = undone_view(step, words, when)
     if step.undone is None:  # the plan also shows outside files, and one question covers all
         return restore_and_report(invocation, opened, request, what=what, undone=undone)
-    return undo_or_redo(invocation, opened, request, what, undone, steps_back=step.steps)
-
-
-def undo_or_redo(
-    invocation: Invocation,
-    opened: Workspace,
-    request: RestoreRequest,
-    what: str | None = None,
-    undone: UndoneView | None = None,
-    *,
-    steps_back: int = 1,
-) -> int:
-    """Undo or redo, including files outside the workspace if the user agrees. `what` and `undone`
-    describe the step, as words and as data. `steps_back` is the number of undo or redo steps that
-    revert it."""
-    from holdfast.interfaces.cli.restore_choices import EXTERNAL, choose_external
-    from holdfast.interfaces.cli.restore_dialog import restore_and_report
-
-    incomplete = False
-    if any(name == EXTERNAL for name, _ in request.components):
-        request, incomplete = choose_external(invocation, opened, request)
-    status = restore_and_report(
-        invocation, opened, request, what=what, undone=undone, steps_back=steps_back
+    return restore_with_external(
+        invocation, opened, request, what=what, undone=undone, steps_back=step.steps
     )
-    return status or (PARTIAL * incomplete)
 
 
 def undo_commands_below(invocation: Invocation, opened: Workspace | None) -> list[str]:
