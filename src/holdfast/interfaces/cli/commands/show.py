@@ -117,8 +117,7 @@ def _is_head(opened: Workspace, found: Checkpoint) -> bool:
 
 def _is_approved(opened: Workspace, found: Checkpoint) -> bool:
     """Whether any round was approved with it, not only the last."""
-    past = opened.rounds.all(found.session_id)
-    return any(one.approved == found.id for one in past)
+    return found.id in opened.rounds.approved(found.session_id)
 
 
 def _as_json(
@@ -195,10 +194,8 @@ def _facts(
     yield "content", f"{files_words(found)}, {size(found.size_bytes)}"
     yield "changed", change_words(found.changed)
     if found.partial:
-        yield (
-            "saved",
-            terminal.paint("partial: some paths or components could not be saved", YELLOW),
-        )
+        partial = "partial: some paths or components could not be saved"
+        yield "saved", terminal.paint(partial, YELLOW)
     for name, line in opened.contents.component_lines(found):
         yield name, visible(line)
     yield "left out", left_out_words(opened.contents.skipped(found))
