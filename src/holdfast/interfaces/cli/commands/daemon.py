@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 from holdfast.domain.errors import Refused
@@ -71,10 +72,8 @@ def run(invocation: Invocation) -> int:
     else:
         invocation.terminal.line(f"Listening on {listener.path}. Press Ctrl-C to stop.")
     invocation.terminal.flush()
-    try:
+    with suppress(KeyboardInterrupt):
         daemon.run()
-    except KeyboardInterrupt:
-        return 0
     return 0
 
 

@@ -105,7 +105,8 @@ def run(invocation: Invocation) -> int:
         if (way := new_key_hint(invocation)) is not None:
             terminal.line(f"  {way}")
     if created and known is not None:
-        terminal.line(_inside(known))
+        outer = visible(str(known))
+        terminal.line(f"  It is inside {outer}, which remains a separate workspace.")
     elif created:
         for line in _scope_notes(workspace):
             terminal.line(line)
@@ -133,7 +134,3 @@ def _scope_notes(workspace: Path) -> Iterator[str]:
     elif not is_project(workspace) and holds_repositories(workspace):
         yield "  Repositories inside it are separate workspaces and are left out. To capture"
         yield "  them here too: holdfast config set nested_repositories on"
-
-
-def _inside(outer: Path) -> str:
-    return f"  It is inside {visible(str(outer))}, which remains a separate workspace."

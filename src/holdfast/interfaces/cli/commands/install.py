@@ -6,6 +6,7 @@ import os
 import shlex
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,17 +70,9 @@ def run(invocation: Invocation) -> int:
     if options.plugin is not None:
         return _plugin(invocation, agent)
     scope, workspace = chosen_scope(invocation), workspace_of(invocation)
-
-    def act(*, dry_run: bool) -> Installation:
-        return install(
-            agent,
-            scope,
-            workspace,
-            with_skills=options.skills,
-            with_mcp=options.mcp,
-            dry_run=dry_run,
-        )
-
+    act = partial(
+        install, agent, scope, workspace, with_skills=options.skills, with_mcp=options.mcp
+    )
     done = save_around(invocation, f"holdfast install {agent}", workspace, act)
     return show(invocation, agent, done, "installed")
 

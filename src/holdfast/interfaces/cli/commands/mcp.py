@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,7 +76,7 @@ def run(invocation: Invocation) -> int:
     from holdfast.interfaces.mcp.automation import AutomaticCheckpoints
     from holdfast.interfaces.mcp.server import Admission, make_server
     from holdfast.interfaces.mcp.sessions import ServedSessions
-    from holdfast.interfaces.mcp.stdio import AnswerQueue
+    from holdfast.interfaces.mcp.stdio import AnswerQueue, serve_stdio
 
     sessions = ServedSessions(
         workspaces, _session(invocation), lambda opened: invocation.fresh_id(opened, "mcp")
@@ -90,16 +91,12 @@ def run(invocation: Invocation) -> int:
     automatic.start()
     try:
         if queue is not None:
-            from holdfast.interfaces.mcp.stdio import serve_stdio
-
             serve_stdio(server, queue)
         elif place is not None:
             from holdfast.api.stores import holdfast_home
             from holdfast.interfaces.mcp.http import serve_http
 
-            def ready(address: str, token_file: Path | None) -> None:
-                _announce(invocation, address, token_file)
-
+            ready = partial(_announce, invocation)
             serve_http(server, place, holdfast_home(os.environ), time.monotonic_ns, ready)
     finally:
         automatic.end()

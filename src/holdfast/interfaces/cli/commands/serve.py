@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -128,10 +129,8 @@ def run_server(invocation: Invocation, ready: Callable[[WebServer], None]) -> in
         log=_log if getattr(invocation.options, "log", False) else None,
     )
     ready(server)
-    try:
+    with suppress(KeyboardInterrupt):  # raised after the open requests have finished
         server.run()
-    except KeyboardInterrupt:
-        return 0  # after the open requests have finished
     return 0
 
 

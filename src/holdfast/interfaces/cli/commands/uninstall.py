@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
 
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.commands.install import (
@@ -13,9 +13,6 @@ from holdfast.interfaces.cli.commands.install import (
     workspace_of,
 )
 from holdfast.interfaces.cli.invocation import Invocation
-
-if TYPE_CHECKING:
-    from holdfast.interfaces.agent_setup.installation import Installation
 
 AGENT_WARNING = False
 
@@ -39,9 +36,6 @@ def run(invocation: Invocation) -> int:
 
     agent = require_agent(invocation.all_words)
     scope, workspace = chosen_scope(invocation), workspace_of(invocation)
-
-    def act(*, dry_run: bool) -> Installation:
-        return uninstall(agent, scope, workspace, dry_run=dry_run)
-
+    act = partial(uninstall, agent, scope, workspace)
     done = save_around(invocation, f"holdfast uninstall {agent}", workspace, act)
     return show(invocation, agent, done, "uninstalled")
