@@ -111,12 +111,10 @@ class SigningKeys:
         self._keys: dict[str | None, jwt.PyJWK] = {}
         self._fetched_ns: int | None = None
         self._tried_ns: int | None = None
-        self._lock: anyio.Lock | None = None
+        self._lock = anyio.Lock()
 
     async def key(self, key_id: str | None) -> jwt.PyJWK | None:
         """The key with that id; the only key, for a token that names none."""
-        if self._lock is None:
-            self._lock = anyio.Lock()
         async with self._lock:
             if self._wants_fetch(key_id):
                 await self._fetch()

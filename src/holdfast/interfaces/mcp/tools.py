@@ -78,7 +78,7 @@ class ServedTools:
 
     def __init__(self, sessions: ServedSessions) -> None:
         self._sessions = sessions
-        self._limiter: anyio.CapacityLimiter | None = None
+        self._limiter = anyio.CapacityLimiter(_MOST_AT_WORK)
 
     def tools(self) -> list[Tool]:
         schemas = output_schemas(TOOLS.values())
@@ -176,8 +176,6 @@ class ServedTools:
         """The answer of some work on a session. The work runs in a thread and always completes.
         Read-only work has an `empty` answer, and creates no store. Work that `starts_session` may
         name a new session."""
-        if self._limiter is None:
-            self._limiter = anyio.CapacityLimiter(_MOST_AT_WORK)
         claimed: list[NoticeClaim] = []
 
         def answer() -> ToolResult:

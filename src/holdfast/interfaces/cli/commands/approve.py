@@ -34,11 +34,8 @@ def run(invocation: Invocation) -> int:
         session_id = invocation.session(opened)
         with invocation.busy("saving", opened):
             outcome = opened.rounds.approve(session_id, invocation.options.message)
-        unread = [
-            skip
-            for skip in (opened.contents.skipped(outcome.approved) if outcome.saved else ())
-            if skip.reason.is_failure
-        ]
+        skipped = opened.contents.skipped(outcome.approved) if outcome.saved else []
+        unread = [skip for skip in skipped if skip.reason.is_failure]
     if invocation.json:
         from holdfast.api.views.sessions import approved_view
 
