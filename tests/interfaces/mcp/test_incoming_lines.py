@@ -9,14 +9,14 @@ import anyio
 import pytest
 
 from holdfast.interfaces.mcp import stdio
-from holdfast.interfaces.mcp.stdio import IncomingLines
+from holdfast.interfaces.mcp.stdio import AnswerQueue, IncomingLines
 
 pytestmark = pytest.mark.requirement("MC-2", "MC-4")
 
 
 def lines_of(fd: int) -> list[str]:
     async def run() -> list[str]:
-        return [line async for line in IncomingLines(fd)]
+        return [line async for line in IncomingLines(fd, AnswerQueue())]
 
     try:
         return anyio.run(run)

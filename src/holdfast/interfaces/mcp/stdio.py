@@ -49,42 +49,36 @@ class AnswerQueue:
 
     def __init__(self, most: int = MOST_WAITING) -> None:
         self._most = most
-        self._freed: anyio.Event | None = None
+        self._freed = anyio.Event()
         self.waiting = self.at_work = 0
 
     async def room(self) -> None:
         """Wait until another request may be read."""
         while self.waiting >= self._most:
-            await self._change()
+            await self._freed.wait()
 
     @asynccontextmanager
     async def work(self) -> AsyncIterator[None]:
         """Wait until there is room for the answer that the block makes."""
         while self.waiting + self.at_work >= self._most:
-            await self._change()
+            await self._freed.wait()
         self.at_work += 1
         try:
             yield
         finally:
             self.at_work -= 1
-            self._changed()
+            self._wake()
 
     def entered(self) -> None:
         self.waiting += 1
 
     def left(self) -> None:
         self.waiting -= 1
-        self._changed()
+        self._wake()
 
-    async def _change(self) -> None:
-        if self._freed is None:
-            self._freed = anyio.Event()
-        await self._freed.wait()
-
-    def _changed(self) -> None:
-        if self._freed is not None:
-            self._freed.set()
-            self._freed = None
+    def _wake(self) -> None:
+        self._freed.set()
+        self._freed = anyio.Event()
 
 
 class OpenRequests:
@@ -187,7 +181,7 @@ class CountedStream:
 class IncomingLines:
     """The lines of a stream, up to a maximum length. The last one may lack its line end."""
 
-    def __init__(self, fd: int, queue: AnswerQueue | None = None) -> None:
+    def __init__(self, fd: int, queue: AnswerQueue) -> None:
         """While the queue has no room, nothing is read."""
         self._fd = fd
         self._queue = queue
@@ -201,8 +195,7 @@ class IncomingLines:
         return self
 
     async def __anext__(self) -> str:
-        if self._queue is not None:
-            await self._queue.room()
+        await self._queue.room()
         searched = 0
         while (end := self._pending.find(b"\n", searched)) < 0:
             searched = len(self._pending)
