@@ -128,7 +128,7 @@ class MomentPicker:
             self._page, self._top = ([] if turned else None), 0
             self._unread = islice(self._difference(shown[at]) if turned else (), MOST_LINES)
         elif self._page is not None:
-            self._top += self._by(key)
+            self._top += self._steps(key)
         elif key in _ERASE:
             self._search(self._typed[:-1])
         elif key == _CLEAR:
@@ -136,7 +136,7 @@ class MomentPicker:
         elif len(key) == 1 and key.isprintable():
             self._search(self._typed + key)
         else:
-            self._at = at + self._by(key)
+            self._at = at + self._steps(key)
 
     def _search(self, typed: str) -> None:
         self._typed, self._at = typed, None
@@ -152,7 +152,7 @@ class MomentPicker:
     def _is_known_as_now(self, one: Checkpoint) -> bool:
         return self._present.is_state_of(one) or self._files.get(one.tree) == frozenset()
 
-    def _by(self, key: str) -> int:
+    def _steps(self, key: str) -> int:
         whole = max(self._body_lines() - 1, 1)
         steps = {"up": -1, "down": 1, "page up": -whole, "page down": whole}
         return steps.get(key, 0) or {"home": -MOST_LINES, "end": MOST_LINES}.get(key, 0)

@@ -95,7 +95,7 @@ class Pages:
             if len(found) == MOST_LINES:
                 found.append(ScreenLine("… more, not shown here", (DIM,)))
         except HoldfastError as error:
-            found += _trouble(error, width)
+            found += _damage_lines(error, width)
         return found
 
     def heading(self) -> ScreenLine:
@@ -123,7 +123,7 @@ class Pages:
             try:
                 yield from part()
             except HoldfastError as error:
-                yield from _trouble(error, width)
+                yield from _damage_lines(error, width)
 
     def _components(self) -> Iterator[ScreenLine]:
         for name, said in self._replay.components():
@@ -213,7 +213,7 @@ PAGES: dict[str, Page] = {
 }
 
 
-def _trouble(error: HoldfastError, width: int) -> Iterator[ScreenLine]:
+def _damage_lines(error: HoldfastError, width: int) -> Iterator[ScreenLine]:
     for line in wrapped(f"damaged: {visible(error.message)}", width):
         yield ScreenLine(line, (BOLD, RED))
     if error.hint:

@@ -298,7 +298,7 @@ def choose_external(
         return request, False
     for line in step.blocked:
         invocation.terminal.warn(f"not restored: {line}")
-    chosen = _agreed(invocation, step, {key for key, _ in request.edited_outside})
+    chosen = _confirmed(invocation, step, {key for key, _ in request.edited_outside})
     whole = len(chosen) == len(step.choices) and not step.blocked
     others = tuple(pair for pair in request.components if pair[0] != EXTERNAL)
     if whole:
@@ -308,7 +308,7 @@ def choose_external(
     return replace(request, components=others), bool(step.blocked)
 
 
-def _agreed(invocation: Invocation, step: ComponentStep, edited: Container[str]) -> list[str]:
+def _confirmed(invocation: Invocation, step: ComponentStep, edited: Container[str]) -> list[str]:
     """The keys of the chosen files. For those in `edited`, the question mentions the edit."""
     if invocation.options.yes:
         return [key for key, _ in step.choices]

@@ -51,7 +51,7 @@ _WORDS = {
 }
 _MISSING_ONLY = "gone"
 _REFS = "refs"
-_WAYS = {_MISSING_ONLY: "missing only"}
+_MODE_WORDS = {_MISSING_ONLY: "missing only"}
 _NAMES = {"external": "files outside the workspace"}
 _COLOURS = {
     StepType.CREATE: GREEN,
@@ -137,7 +137,7 @@ def show_components_plan(terminal: Terminal, steps: Sequence[ComponentStep]) -> 
     for step in steps:
         if step.mode == _MISSING_ONLY and not step.actions and not step.blocked:
             continue  # a default, so there is nothing to report
-        name = terminal.paint(f"{component_words(step.name)}{_way_suffix(step.mode)}:", BOLD)
+        name = terminal.paint(f"{component_words(step.name)}{_mode_suffix(step.mode)}:", BOLD)
         actions = step.actions or (() if step.blocked else ("nothing to change",))
         shown = actions[:_MOST_LINES] if terminal.for_people else actions
         for line in shown:
@@ -175,11 +175,11 @@ def _exceptions(outcome: ComponentOutcome) -> str:
 def _extent(mode: str) -> str:
     way, _, names = mode.partition(":")
     if way == SOME:
-        return count(_chosen(mode), "path")
-    return f"{_way(mode)}: {visible(names)}" if names and way == _REFS else _way(mode)
+        return count(_part_count(mode), "path")
+    return f"{_mode_words(mode)}: {visible(names)}" if names and way == _REFS else _mode_words(mode)
 
 
-def _chosen(mode: str) -> int:
+def _part_count(mode: str) -> int:
     """How many parts a mode names, as in `some:KEY,KEY`."""
     return mode.count(",") + 1
 
@@ -189,16 +189,16 @@ def component_words(name: str) -> str:
     return _NAMES.get(name, name)
 
 
-def _way_suffix(mode: str) -> str:
+def _mode_suffix(mode: str) -> str:
     """Empty if only chosen paths are restored, because each line names one."""
-    way = _way(mode)
+    way = _mode_words(mode)
     return "" if way == SOME else f" ({way})"
 
 
-def _way(mode: str) -> str:
+def _mode_words(mode: str) -> str:
     """A mode in words, without the keys of chosen paths."""
     way = mode.partition(":")[0]
-    return _WAYS.get(way, way)
+    return _MODE_WORDS.get(way, way)
 
 
 def show_steps(terminal: Terminal, steps: Sequence[Step], *, whole: bool) -> None:
@@ -213,9 +213,9 @@ def show_steps(terminal: Terminal, steps: Sequence[Step], *, whole: bool) -> Non
 def _changed(outcome: RestoreOutcome) -> str:
     """The changed workspace files, and the chosen paths outside."""
     outside = sum(
-        _chosen(one.mode)
+        _part_count(one.mode)
         for one in outcome.components
-        if one.status != FAILED and not one.idle and _way(one.mode) == SOME
+        if one.status != FAILED and not one.idle and _mode_words(one.mode) == SOME
     )
     if not outside:
         return summary(outcome.steps)

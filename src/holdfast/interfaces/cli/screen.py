@@ -189,7 +189,7 @@ class Screen:
             timeout = _LONGEST_ESCAPE_S if self._keys.is_within_key else None
             ready, _, _ = select.select([self._keyboard, self._wake_read], [], [], timeout)
             if self._wake_read in ready:
-                return self._woken()
+                return self._handle_wakeup()
             data = b""
             if ready:
                 try:
@@ -201,7 +201,7 @@ class Screen:
             self._waiting += self._keys.feed(data)
         return self._waiting.pop(0)
 
-    def _woken(self) -> str:
+    def _handle_wakeup(self) -> str:
         if signal.SIGCONT in os.read(self._wake_read, _READ_BYTES):
             # After a stop and continue, the shell has used the terminal.
             self._set_modes()

@@ -101,8 +101,8 @@ class Terminal:
         err: TextIO | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        self.out = out or _standard(sys.stdout)
-        self.err = err or _standard(sys.stderr)
+        self.out = out or _or_null_stream(sys.stdout)
+        self.err = err or _or_null_stream(sys.stderr)
         self._environment = os.environ if environment is None else environment
         for stream in (self.out, self.err):
             if hasattr(stream, "reconfigure"):
@@ -129,7 +129,7 @@ class Terminal:
         self._hushed = True
         self.err_is_live = False
         if answers:
-            self.out = _standard(None)
+            self.out = _or_null_stream(None)
 
     @contextmanager
     def redirected(self, stream: TextIO) -> Iterator[None]:
@@ -281,7 +281,7 @@ class Terminal:
         return self._forced() or (self._is_terminal(stream) and not self._is_dumb())
 
 
-def _standard(stream: TextIO | None) -> TextIO:
+def _or_null_stream(stream: TextIO | None) -> TextIO:
     """The stream, or a null stream if the process was started without it."""
     return io.TextIOWrapper(io.BytesIO(), encoding="utf-8") if stream is None else stream
 

@@ -175,7 +175,7 @@ def _letter(step: Step) -> str:
 
 
 def _git_mode(components: Iterable[ComponentStep | ComponentOutcome]) -> str | None:
-    return next((_way(one.mode) for one in components if one.name == "git"), None)
+    return next((_mode_word(one.mode) for one in components if one.name == "git"), None)
 
 
 def _path_notes(found: Sequence[Blocked | Kept | Missing | PathProblem]) -> list[PathNote]:
@@ -296,7 +296,7 @@ def _planned_components(steps: Iterable[ComponentStep]) -> list[ComponentNews]:
     return [
         ComponentNews(
             name=reason_line(step.name),
-            mode=_way(step.mode),
+            mode=_mode_word(step.mode),
             status=None,
             actions=[reason_line(line) for line in step.actions[:MOST_LISTED]],
             blocked=[reason_line(line) for line in step.blocked[:MOST_LISTED]],
@@ -309,7 +309,7 @@ def _restored_components(outcomes: Iterable[ComponentOutcome]) -> list[Component
     return [
         ComponentNews(
             name=reason_line(one.name),
-            mode=_way(one.mode),
+            mode=_mode_word(one.mode),
             status=one.status,
             actions=[],
             blocked=[reason_line(one.detail)] if one.status == FAILED else [],
@@ -330,6 +330,6 @@ def _component_lines(news: Sequence[ComponentNews]) -> list[str]:
     return ["Besides files:", *bullets(rows)] if rows else []
 
 
-def _way(mode: str) -> str:
+def _mode_word(mode: str) -> str:
     """A mode without the keys of chosen parts."""
     return mode.partition(":")[0]
