@@ -19,7 +19,7 @@ from holdfast.interfaces.cli.terminal import (
     Terminal,
     visible,
 )
-from holdfast.interfaces.cli.wording import count, first_line, percent, shortened, size
+from holdfast.interfaces.cli.wording import count, headline, percent, size
 from holdfast.values.classes import replace
 
 SURE, FAIRLY_SURE = 0.9, 0.7
@@ -75,7 +75,7 @@ def title(checkpoint: Checkpoint) -> str:
         selection_of,
     )
 
-    words = visible(shortened(first_line(checkpoint.intent.reasoning), _LONGEST_REASON))
+    words = headline(checkpoint.intent.reasoning, _LONGEST_REASON)
     selected = selection_of(checkpoint)
     if selected is None or not selected.paths:
         return words

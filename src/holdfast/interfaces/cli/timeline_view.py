@@ -31,7 +31,7 @@ from holdfast.interfaces.cli.terminal import (
     visible,
 )
 from holdfast.interfaces.cli.text_layout import cell_width, cut
-from holdfast.interfaces.cli.wording import count, first_line, moment, percent, when_words
+from holdfast.interfaces.cli.wording import count, headline, moment, percent, when_words
 
 _LANE_COLOURS = (CYAN, MAGENTA, BLUE, YELLOW, GREEN, RED)
 _SHARE_OF_WIDTH = 3
@@ -128,22 +128,22 @@ def _words(
         yield f"{round_title(event.ended.name)} approved", (BOLD, GREEN)
         yield when, (DIM,)
         if event.ended.message:
-            yield _line(event.ended.message), ()
+            yield headline(event.ended.message), ()
     elif event.message is not None:
         gone = event.message.rolled_back_by is not None
         yield f"{event.message.role.value}", (DIM, CYAN) if gone else (CYAN,)
         yield when, (DIM,)
         if gone:
             yield "(rolled back)", (DIM,)
-        yield _line(event.message.content), (DIM,) if gone else ()
+        yield headline(event.message.content), (DIM,) if gone else ()
     elif event.annotation is not None:
         yield f"note on {shown_id(terminal, event.annotation.checkpoint_id)}", (MAGENTA,)
         yield when, (DIM,)
-        yield _line(event.annotation.text), ()
+        yield headline(event.annotation.text), ()
     elif event.activity is not None:
         yield f"{event.type.value} {event.activity.status.value}", (MAGENTA,)
         yield when, (DIM,)
-        yield _line(event.activity.reason), ()
+        yield headline(event.activity.reason), ()
 
 
 def _about_checkpoint(
@@ -163,7 +163,7 @@ def _about_checkpoint(
             yield percent(sure), (confidence_colour(sure),)
     if row.partial:
         yield "(partial)", (YELLOW,)
-    yield _line(row.reasoning), ()
+    yield headline(row.reasoning), ()
     if row.selected is not None and row.selected.paths:
         yield visible(selected_words(row.selected)), (DIM,)
     if event.type is EventType.RESET:
@@ -182,10 +182,6 @@ def _fitted(terminal: Terminal, words: Iterable[tuple[str, tuple[str, ...]]], wi
         left = room - cell_width(shown)
         parts.append(terminal.paint(shown, *codes))
     return " ".join(parts)
-
-
-def _line(text: str) -> str:
-    return visible(first_line(text))
 
 
 def _colour(lane: int) -> str:
@@ -209,7 +205,7 @@ def show_rounds(terminal: Terminal, rounds: Sequence[Round], now: datetime, chos
         if one.head is not None:
             parts.append(terminal.paint(shown_id(terminal, one.head), CYAN))
         if one.message:
-            parts.append(visible(first_line(one.message)))
+            parts.append(headline(one.message))
         terminal.line("  ".join(parts))
         if one.status is RoundStatus.ABANDONED and one.head and terminal.for_people:
             terminal.line(f"    to restore it: holdfast restore {short(one.head)}{chosen}", DIM)

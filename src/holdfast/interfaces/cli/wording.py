@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from holdfast.domain.wording import count_words as count
 from holdfast.domain.wording import iso
 from holdfast.domain.wording import size_words as size
-
-if TYPE_CHECKING:
-    from holdfast.interfaces.cli.terminal import Terminal
+from holdfast.interfaces.cli.terminal import Terminal, visible
 
 __all__ = [
     "ago",
     "count",
     "duration",
     "first_line",
+    "headline",
     "iso",
     "moment",
     "percent",
@@ -69,3 +67,9 @@ def shortened(text: str, length: int) -> str:
 def first_line(text: str) -> str:
     lines = text.strip().splitlines()
     return lines[0] if lines else ""
+
+
+def headline(text: str, length: int | None = None) -> str:
+    """The first line, without control characters, in at most that many characters."""
+    line = first_line(text)
+    return visible(line if length is None else shortened(line, length))

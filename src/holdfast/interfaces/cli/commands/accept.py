@@ -8,7 +8,7 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.standard_input import can_ask, require_confirmation
 from holdfast.interfaces.cli.terminal import DIM, visible, visible_bytes
-from holdfast.interfaces.cli.wording import count, first_line
+from holdfast.interfaces.cli.wording import count, headline
 
 if TYPE_CHECKING:
     from holdfast.api.exchange import AcceptRange
@@ -115,7 +115,7 @@ def _report(
     else:
         mark = terminal.tick
         files = count(len(outcome.plan.paths), "file")
-        subject = visible(first_line(outcome.message))
+        subject = headline(outcome.message)
         terminal.sentence(f"{mark} Committed {files} as {outcome.commit[:10]}: {subject}")
         if not shown:
             _show_left_out(terminal, outcome)

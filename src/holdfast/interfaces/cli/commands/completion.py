@@ -24,7 +24,7 @@ from holdfast.domain.trees.entries import DirectoryEntry
 from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import visible
-from holdfast.interfaces.cli.wording import ago, first_line, shortened
+from holdfast.interfaces.cli.wording import ago, headline
 
 if TYPE_CHECKING:
     from holdfast.api.workspace import Workspace
@@ -223,5 +223,4 @@ def _paths(invocation: Invocation, opened: Workspace, typed: str) -> Iterator[tu
 
 
 def _describe(invocation: Invocation, one: Checkpoint) -> str:
-    reason = visible(shortened(first_line(one.intent.reasoning), _LONGEST))
-    return f"{ago(one.created_at, invocation.now)}: {reason}"
+    return f"{ago(one.created_at, invocation.now)}: {headline(one.intent.reasoning, _LONGEST)}"

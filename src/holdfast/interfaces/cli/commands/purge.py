@@ -19,7 +19,7 @@ from holdfast.interfaces.cli.standard_input import (
     text_on_standard_input,
 )
 from holdfast.interfaces.cli.terminal import Terminal, visible, visible_bytes
-from holdfast.interfaces.cli.wording import count, duration, first_line, shortened, size
+from holdfast.interfaces.cli.wording import count, duration, headline, size
 
 if TYPE_CHECKING:
     from holdfast.api.upkeep import PurgePlan, PurgeRequest, TextPurgePlan
@@ -243,8 +243,8 @@ def _describe_plan(terminal: Terminal, plan: PurgePlan) -> None:
     for path in plan.paths:
         terminal.sentence(f"  path        {visible_bytes(path)}")
     for checkpoint in plan.removed:
-        title = shortened(first_line(checkpoint.intent.reasoning), _TITLE_LENGTH)
-        terminal.sentence(f"  checkpoint  {short(checkpoint.id)} {visible(title)}")
+        title = headline(checkpoint.intent.reasoning, _TITLE_LENGTH)
+        terminal.sentence(f"  checkpoint  {short(checkpoint.id)} {title}")
     if plan.changed:
         terminal.sentence(f"  removed from {count(len(plan.changed), 'checkpoint')} (kept)")
     for path in plan.stays_elsewhere:

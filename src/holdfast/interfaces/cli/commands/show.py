@@ -42,10 +42,9 @@ from holdfast.interfaces.cli.terminal import (
 )
 from holdfast.interfaces.cli.wording import (
     ago,
-    first_line,
+    headline,
     iso,
     moment,
-    shortened,
     size,
     when_words,
 )
@@ -178,8 +177,7 @@ def _facts(
     if found.message_index is not None:
         said = ""
         if message is not None:
-            words = shortened(first_line(message.content), _LONGEST_MESSAGE)
-            said = f", {message.role.value}: {visible(words)}"
+            said = f", {message.role.value}: {headline(message.content, _LONGEST_MESSAGE)}"
         yield "message", f"{found.message_index + 1}{said}"
     yield "tool use", visible(found.tool_use_id or "")
     yield "parent", found.parent or "none"

@@ -14,7 +14,7 @@ from holdfast.interfaces.cli.arguments import Parser
 from holdfast.interfaces.cli.checkpoint_view import identifier, shown_id
 from holdfast.interfaces.cli.invocation import Invocation
 from holdfast.interfaces.cli.terminal import CYAN, DIM, YELLOW, Terminal, visible, visible_bytes
-from holdfast.interfaces.cli.wording import first_line, shortened, when_words
+from holdfast.interfaces.cli.wording import first_line, headline, shortened, when_words
 
 if TYPE_CHECKING:
     from holdfast.api.workspace import Workspace
@@ -183,7 +183,7 @@ def _show_line(terminal: Terminal, line: ExplainedLine, now: datetime) -> None:
         _fact(terminal, "tool call", visible(shortened(call_words(call), _LONGEST_MESSAGE)))
     for label, message in (("asked", origin.prompt), ("message", origin.message)):
         if message is not None and (label == "asked" or message is not origin.prompt):
-            words = visible(shortened(first_line(message.content), _LONGEST_MESSAGE))
+            words = headline(message.content, _LONGEST_MESSAGE)
             _fact(terminal, label, f"{message.index + 1}, {message.role.value}: {words}")
 
 
