@@ -166,18 +166,18 @@ class Terminal:
 
     def path(self, path: bytes) -> str:
         """A workspace path as users type it in the current directory."""
-        if not self.subdirectory:
-            return visible_bytes(path)
-        return visible_bytes(os.path.relpath(b"/" + path, b"/" + self.subdirectory))
+        return visible_bytes(self._relative(path))
 
     def typed(self, path: bytes) -> str:
         """Like `path`, quoted as one word of a command line."""
         from holdfast.domain.paths import typed
 
-        inside = (
-            os.path.relpath(b"/" + path, b"/" + self.subdirectory) if self.subdirectory else path
-        )
-        return typed(inside)
+        return typed(self._relative(path))
+
+    def _relative(self, path: bytes) -> bytes:
+        if not self.subdirectory:
+            return path
+        return os.path.relpath(b"/" + path, b"/" + self.subdirectory)
 
     @property
     def yes_flag(self) -> str:
