@@ -47,7 +47,7 @@ class _Preview:
     """A preview that was shown: the request, its arguments, and the plan."""
 
     request: RestoreRequest
-    arguments: tuple[tuple[str, Any], ...]
+    arguments: dict[str, Any]
     plan: bytes
 
 
@@ -117,11 +117,10 @@ def _show_preview(
     to_do = bool(plan.steps) or besides or abandoned is not None
     obstacles = bool(plan.blocked) or any(step.blocked for step in plan.components)
     possible = to_do and (request.best_effort or not obstacles)
-    given = tuple(sorted(arguments.items()))
     token = None
     active = context.workspace.sessions.active_agents() if arguments.get("stop_agents") else []
     if possible:
-        token = context.confirmations.offer(tool, _Preview(request, given, fingerprint(plan)))
+        token = context.confirmations.offer(tool, _Preview(request, arguments, fingerprint(plan)))
     data = planned(request, plan, token)
     lines = [first] if first else []
     lines += plan_lines(context, request, plan, data)
@@ -169,13 +168,13 @@ def _carry_out(context: ToolContext, tool: str, preview: _Preview) -> Answer:
 
     try:
         stopped = []
-        if dict(preview.arguments).get("stop_agents", False):
+        if preview.arguments.get("stop_agents"):
             as_shown()  # no agent has to end for a restore that is not carried out
             stopped = context.workspace.sessions.stop_agents()
         outcome = restores.restore(as_shown)
     except _PlanChanged:
         first = "The workspace has changed since the preview; nothing was done. The new preview:"
-        return _show_preview(context, tool, request, dict(preview.arguments), first)
+        return _show_preview(context, tool, request, preview.arguments, first)
     back = "checkpoint_undo {}"
     if request.session_id != context.session_id:  # it is recorded there
         back = restore_hint(f"{request.session_id}:{outcome.safety}")
@@ -199,10 +198,9 @@ def _carry_out(context: ToolContext, tool: str, preview: _Preview) -> Answer:
 
 def _require_matching_preview(preview: _Preview, arguments: dict[str, Any]) -> None:
     """A token needs no other arguments; any given argument must match the preview."""
-    shown = dict(preview.arguments)
     for name, value in arguments.items():
         default = getattr(RESTORE.parameter(name), "default", None)
-        if value is not None and value != default and value != shown[name]:
+        if value is not None and value != default and value != preview.arguments[name]:
             raise BadArguments(
                 f"{name} of {_RESTORE} differs from the preview of this confirm_token; nothing "
                 "was done, and the token is used up",
