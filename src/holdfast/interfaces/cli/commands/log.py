@@ -307,7 +307,6 @@ def _timeline(invocation: Invocation) -> int:
 
 def _one_session(invocation: Invocation, opened: Workspace) -> SessionId | None:
     """The requested session, or the only one; None for the whole workspace."""
-
     scope = invocation.scope(opened)
     listed = opened.sessions.listed()
     if scope is not None or len(listed) > 1:
@@ -334,7 +333,7 @@ def _rounds(invocation: Invocation) -> int:
     most = _limit(invocation)
     with invocation.open(mention_former_store=True) as opened:
         wanted = _one_session(invocation, opened)
-        views = _all_rounds(opened, wanted)
+        views = _all_rounds(opened, wanted) if invocation.json else []
         sessions = [one for one in opened.sessions.listed() if wanted in (None, one.id)]
         found = {one.id: opened.rounds.all(one.id) for one in sessions}
     if invocation.json:
@@ -342,12 +341,11 @@ def _rounds(invocation: Invocation) -> int:
         return 0
     terminal = invocation.terminal
     for session in reversed(sessions):
-        chosen = invocation.chosen_session
         if wanted is None:
             known = session_mark(session) if terminal.for_people else session.id
             terminal.line(visible(known), BOLD)
         rounds = found[session.id] if most is None else found[session.id][-most:]
-        show_rounds(terminal, rounds, invocation.now, chosen)
+        show_rounds(terminal, rounds, invocation.now, invocation.chosen_session)
     return 0
 
 
