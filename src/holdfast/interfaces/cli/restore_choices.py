@@ -11,8 +11,7 @@ of context lines, so after a split all chosen hunks are named by their parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -45,7 +44,7 @@ from holdfast.interfaces.cli.restore_dialog import EXTERNAL
 from holdfast.interfaces.cli.standard_input import agrees, ask_line, can_ask
 from holdfast.interfaces.cli.terminal import BOLD, CYAN, DIM, Terminal, visible
 from holdfast.interfaces.cli.wording import count
-from holdfast.values.classes import dataclass, field, replace
+from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
     from holdfast.api.restores import PresentState, RestoreRequest
@@ -68,18 +67,6 @@ _WHOLE = {
 _MOST_LINES = 40
 _MOST_COUNTED = 10_000
 _HINT = "preview it with --dry-run; accept all with --yes"
-
-
-@dataclass(slots=True)
-class _Chosen:
-    """The choices so far, in hunks with this many context lines."""
-
-    context: int
-    is_split: bool = False
-    paths: list[bytes] = field(default_factory=list)
-    hunks: dict[bytes, list[NumberedHunk]] = field(default_factory=dict)
-    modes: set[bytes] = field(default_factory=set)
-    is_over: bool = False
 
 
 def choose_hunks(
@@ -123,28 +110,16 @@ def choose_patches(
             "--patch needs a terminal, because it asks about each change",
             hint="use --hunk instead: holdfast restore REF PATH --hunk 1",
         )
-    chosen = _Chosen(_context(invocation))
+    context = _context(invocation)
     with invocation.busy("comparing", opened):
         present = opened.restores.look(request.target)
         changes = present.changes(request.target)
+    dialog = _PatchDialog(invocation, opened, request, present, context)
     for change in _changes_to_ask(changes, request.paths):
-        if chosen.is_over:
+        if dialog.is_over:
             break
-        _ask_about(invocation, opened, request, present, change, chosen)
-    if not chosen.paths:
-        return None
-    if chosen.is_split:
-        for path, found in chosen.hunks.items():
-            chosen.hunks[path] = _parts(request, present, path, found)
-    hunks = [hunk for found in chosen.hunks.values() for hunk in found]
-    return _request(request, chosen), hunks
-
-
-def _parts(
-    request: RestoreRequest, present: PresentState, path: bytes, hunks: Iterable[NumberedHunk]
-) -> list[NumberedHunk]:
-    without_context = list(present.hunks(request.target, path, context=0))
-    return [part for hunk in hunks for part in parts_of(hunk.hunk, without_context)]
+        dialog.ask_about(change)
+    return dialog.result()
 
 
 def _changes_to_ask(changes: Iterable[Change], paths: Sequence[bytes]) -> Iterator[Change]:
@@ -171,119 +146,134 @@ def _directory_question(change: Change) -> str | None:
     return None
 
 
-def _request(request: RestoreRequest, chosen: _Chosen) -> RestoreRequest:
-    paths = tuple(sorted(chosen.paths))
-    parts = {path: [hunk.name for hunk in found] for path, found in chosen.hunks.items()}
-    for path in chosen.modes:
-        parts.setdefault(path, []).append(MODE)
-    if not parts:
-        return replace(request, paths=paths)
-    alone = len(paths) == 1
-    names = frozenset(
-        name if alone else name_in(path, name) for path, found in parts.items() for name in found
-    )
-    context = 0 if chosen.is_split else chosen.context
-    return replace(request, paths=paths, hunks=HunkChoice(names, context))
-
-
 def _selected(change: Change, paths: Sequence[bytes]) -> bool:
     inside = not paths or any(is_within(change.path, path) for path in paths)
     return inside and not change.is_directory
 
 
-def _ask_about(
-    invocation: Invocation,
-    opened: Workspace,
-    request: RestoreRequest,
-    present: PresentState,
-    change: Change,
-    chosen: _Chosen,
-) -> None:
-    terminal, path = invocation.terminal.stderr_copy(), change.path
-    shown = opened.diffs.of(request.target, None, [change])
-    try:
-        hunks = list(present.hunks(request.target, path, context=chosen.context))
-    except (Refused, UsageError):  # there are no lines to choose from
-        hunks = []
-    if not hunks:
-        _show_start(terminal, shown)
-        question = _directory_question(change) or _WHOLE.get(change.type, "Restore it")
-        answer = _answer(invocation, terminal, question)
-        chosen.paths += [path] if answer in "ya" else []
-        chosen.is_over = answer == "q"
-        return
-    show_lines(terminal, [heading_line(terminal, shown, change)])
-    modes = change.modes
-    answer = "n"
-    if modes is not None:
-        answer = _answer(invocation, terminal, f"Restore the mode {modes[0]:04o}")
-    found = hunks if answer == "a" else []
-    if answer in "yn":
-        split = partial(_parts, request, present, path)
-        found, hunks = _choose_in_file(invocation, terminal, hunks, chosen, split)
-    chosen.is_over |= answer == "q"
-    with_mode = answer in "ya"
-    if found or with_mode:
-        chosen.paths.append(path)
-    # If all hunks are chosen, restore the whole file, with its mode and time.
-    if len(found) < len(hunks) or (modes is not None and not with_mode):
-        chosen.hunks |= {path: found} if found else {}
-        chosen.modes |= {path} if with_mode else set()
+class _PatchDialog:
+    """Asks about one change after the other, and keeps the choices so far, in hunks with this many
+    context lines."""
 
+    def __init__(
+        self,
+        invocation: Invocation,
+        opened: Workspace,
+        request: RestoreRequest,
+        present: PresentState,
+        context: int,
+    ) -> None:
+        self._invocation = invocation
+        self._terminal = invocation.terminal.stderr_copy()
+        self._diffs = opened.diffs
+        self._request = request
+        self._present = present
+        self._context = context
+        self._is_split = False
+        self._paths: list[bytes] = []
+        self._hunks: dict[bytes, list[NumberedHunk]] = {}
+        self._modes: set[bytes] = set()
+        self.is_over = False
 
-def _show_start(terminal: Terminal, shown: Difference) -> None:
-    """The change as `diff` shows it; only the beginning of a long one."""
-    lines = display_lines(terminal, shown)
-    show_lines(terminal, islice(lines, _MOST_LINES))
-    if rest := sum(1 for _ in islice(lines, _MOST_COUNTED)):
-        at_least = "at least " if rest == _MOST_COUNTED else ""
-        terminal.line(f"… {at_least}{count(rest, 'more line')}", DIM)
+    def result(self) -> tuple[RestoreRequest, list[NumberedHunk]] | None:
+        """The request limited to the choices, and the chosen hunks; None without a choice."""
+        paths, hunks, context = tuple(sorted(self._paths)), self._hunks, self._context
+        if not paths:
+            return None
+        if self._is_split:
+            hunks, context = {path: self._parts(path, found) for path, found in hunks.items()}, 0
+        parts = {path: [hunk.name for hunk in found] for path, found in hunks.items()}
+        for path in self._modes:
+            parts.setdefault(path, []).append(MODE)
+        choice = None
+        if parts:
+            alone = len(paths) == 1
+            names = (
+                name if alone else name_in(path, name)
+                for path, found in parts.items()
+                for name in found
+            )
+            choice = HunkChoice(frozenset(names), context)
+        chosen = [hunk for found in hunks.values() for hunk in found]
+        return replace(self._request, paths=paths, hunks=choice), chosen
 
+    def ask_about(self, change: Change) -> None:
+        path = change.path
+        shown = self._diffs.of(self._request.target, None, [change])
+        try:
+            hunks = self._hunks_of(path, self._context)
+        except (Refused, UsageError):  # there are no lines to choose from
+            hunks = []
+        if not hunks:
+            self._show_start(shown)
+            answer = self._ask(_directory_question(change) or _WHOLE.get(change.type, "Restore it"))
+            self._paths += [path] if answer in "ya" else []
+            return
+        show_lines(self._terminal, [heading_line(self._terminal, shown, change)])
+        modes = change.modes
+        answer = "n" if modes is None else self._ask(f"Restore the mode {modes[0]:04o}")
+        found = hunks if answer == "a" else []
+        if answer in "yn":
+            found, hunks = self._choose_in_file(path, hunks)
+        with_mode = answer in "ya"
+        if found or with_mode:
+            self._paths.append(path)
+        # If all hunks are chosen, restore the whole file, with its mode and time.
+        if len(found) < len(hunks) or (modes is not None and not with_mode):
+            self._hunks |= {path: found} if found else {}
+            self._modes |= {path} if with_mode else set()
 
-def _choose_in_file(
-    invocation: Invocation,
-    terminal: Terminal,
-    hunks: list[NumberedHunk],
-    chosen: _Chosen,
-    split: Callable[[Iterable[NumberedHunk]], list[NumberedHunk]],
-) -> tuple[list[NumberedHunk], list[NumberedHunk]]:
-    """The chosen hunks, and all hunks of the file with split ones replaced by their parts."""
-    found: list[NumberedHunk] = []
-    all_hunks, position = list(hunks), 0
-    while position < len(all_hunks):
-        hunk = all_hunks[position]
-        show_lines(terminal, hunk_lines(hunk.hunk, f"hunk {position + 1} of {len(all_hunks)}: "))
-        answer = _answer(invocation, terminal, "Restore this hunk", can_split=splits(hunk.hunk))
-        if answer == "s":
-            chosen.is_split = True
-            all_hunks[position : position + 1] = split([hunk])
-            continue
-        position += 1
-        if answer in "ya":
-            found.append(hunk)
-        if answer == "a":
-            found += all_hunks[position:]
-        if answer in "adq":
-            chosen.is_over = answer == "q"
-            break
-    return found, all_hunks
+    def _hunks_of(self, path: bytes, context: int) -> list[NumberedHunk]:
+        return list(self._present.hunks(self._request.target, path, context=context))
 
+    def _parts(self, path: bytes, hunks: Iterable[NumberedHunk]) -> list[NumberedHunk]:
+        without_context = self._hunks_of(path, 0)
+        return [part for hunk in hunks for part in parts_of(hunk.hunk, without_context)]
 
-def _answer(
-    invocation: Invocation, terminal: Terminal, question: str, *, can_split: bool = False
-) -> str:
-    """One of the letters; the end of the input means q."""
-    answers = {letter: words for letter, words in _ANSWERS.items() if can_split or letter != "s"}
-    while True:
-        asked = f"{question} [{','.join(answers)}]? "
-        typed = ask_line(invocation, terminal.paint(asked, BOLD, CYAN))
-        if not typed:
-            return "q"
-        letter = typed.strip().lower()[:1]
-        if letter in answers and letter not in ("", "?"):
-            return letter
-        for name, meaning in answers.items():
-            terminal.line(f"{name} - {meaning}")
+    def _show_start(self, shown: Difference) -> None:
+        """The change as `diff` shows it; only the beginning of a long one."""
+        lines = display_lines(self._terminal, shown)
+        show_lines(self._terminal, islice(lines, _MOST_LINES))
+        if rest := sum(1 for _ in islice(lines, _MOST_COUNTED)):
+            at_least = "at least " if rest == _MOST_COUNTED else ""
+            self._terminal.line(f"… {at_least}{count(rest, 'more line')}", DIM)
+
+    def _choose_in_file(
+        self, path: bytes, hunks: Sequence[NumberedHunk]
+    ) -> tuple[list[NumberedHunk], list[NumberedHunk]]:
+        """The chosen hunks, and all hunks of the file with split ones replaced by their parts."""
+        found: list[NumberedHunk] = []
+        all_hunks, position = list(hunks), 0
+        while position < len(all_hunks):
+            hunk = all_hunks[position]
+            label = f"hunk {position + 1} of {len(all_hunks)}: "
+            show_lines(self._terminal, hunk_lines(hunk.hunk, label))
+            answer = self._ask("Restore this hunk", can_split=splits(hunk.hunk))
+            if answer == "s":
+                self._is_split = True
+                all_hunks[position : position + 1] = self._parts(path, [hunk])
+                continue
+            position += 1
+            if answer in "ya":
+                found.append(hunk)
+            if answer == "a":
+                found += all_hunks[position:]
+            if answer in "adq":
+                break
+        return found, all_hunks
+
+    def _ask(self, question: str, *, can_split: bool = False) -> str:
+        """One of the letters; the end of the input means q, after which nothing else is asked."""
+        answers = {name: words for name, words in _ANSWERS.items() if can_split or name != "s"}
+        while True:
+            asked = f"{question} [{','.join(answers)}]? "
+            typed = ask_line(self._invocation, self._terminal.paint(asked, BOLD, CYAN))
+            letter = typed.strip().lower()[:1] if typed else "q"
+            if letter in answers and letter not in ("", "?"):
+                self.is_over |= letter == "q"
+                return letter
+            for name, meaning in answers.items():
+                self._terminal.line(f"{name} - {meaning}")
 
 
 def choose_external(
