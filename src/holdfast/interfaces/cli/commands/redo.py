@@ -24,10 +24,11 @@ examples:
 
 def run(invocation: Invocation) -> int:
     from holdfast.interfaces.cli.commands.undo import undo_and_report
-    from holdfast.interfaces.cli.restore_dialog import restore_with_external
+    from holdfast.interfaces.cli.restore_dialog import RestoreDialog
 
     with invocation.open() as opened:
         scope = invocation.scope(opened)
         if scope is not None:
-            return restore_with_external(invocation, opened, opened.restores.redo_request(scope))
+            request = opened.restores.redo_request(scope)
+            return RestoreDialog(invocation, opened, request).run_with_external()
         return undo_and_report(invocation, opened, opened.restores.next_step())

@@ -23,9 +23,9 @@ example:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.interfaces.cli.restore_dialog import restore_and_report
+    from holdfast.interfaces.cli.restore_dialog import RestoreDialog
 
     with invocation.open(mention_former_store=True) as opened:
         session = invocation.session(opened)
         request = opened.rounds.reset_request(session)
-        return restore_and_report(invocation, opened, request)
+        return RestoreDialog(invocation, opened, request).run()

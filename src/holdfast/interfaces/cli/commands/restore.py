@@ -146,11 +146,7 @@ def run(invocation: Invocation) -> int:
         path_mistaken_for_checkpoint,
         require_restorable,
     )
-    from holdfast.interfaces.cli.restore_dialog import (
-        EXTERNAL,
-        restore_and_report,
-        restore_with_external,
-    )
+    from holdfast.interfaces.cli.restore_dialog import EXTERNAL, RestoreDialog
 
     options = invocation.options
     words = list(invocation.all_words)
@@ -185,13 +181,13 @@ def run(invocation: Invocation) -> int:
             from holdfast.interfaces.cli.restore_choices import choose_hunks
 
             chosen = choose_hunks(invocation, opened, request)
-            return restore_and_report(invocation, opened, *chosen)
+            return RestoreDialog(invocation, opened, *chosen).run()
         if options.context is not None:
             raise UsageError(
                 "-U requires --patch or --hunk",
                 hint="usage: holdfast restore REF PATH --hunk 1",
             )
-        return restore_with_external(invocation, opened, request)
+        return RestoreDialog(invocation, opened, request).run_with_external()
 
 
 def _names_checkpoint(invocation: Invocation, opened: Workspace, words: list[str]) -> bool:
@@ -244,7 +240,7 @@ def _pick(invocation: Invocation, opened: Workspace) -> str | None:
 
 def _patch(invocation: Invocation, opened: Workspace, request: RestoreRequest) -> int:
     from holdfast.interfaces.cli.restore_choices import choose_patches
-    from holdfast.interfaces.cli.restore_dialog import restore_and_report
+    from holdfast.interfaces.cli.restore_dialog import RestoreDialog
 
     if invocation.options.hunks:
         raise UsageError("--patch cannot be used with --hunk", hint="choose one")
@@ -253,4 +249,4 @@ def _patch(invocation: Invocation, opened: Workspace, request: RestoreRequest) -
         invocation.terminal.note("Nothing was changed.")
         return 0
     invocation.options.yes = True  # the user was asked about each of them
-    return restore_and_report(invocation, opened, *chosen)
+    return RestoreDialog(invocation, opened, *chosen).run()

@@ -52,7 +52,7 @@ examples:
 
 
 def run(invocation: Invocation) -> int:
-    from holdfast.interfaces.cli.restore_dialog import restore_with_external
+    from holdfast.interfaces.cli.restore_dialog import RestoreDialog
 
     turn = invocation.options.turn
     if turn and invocation.options.session is not None:
@@ -66,7 +66,7 @@ def run(invocation: Invocation) -> int:
         if scope is not None:
             request = opened.restores.undo_request(scope)
             _require_hooks_kept(invocation, opened, request)
-            return restore_with_external(invocation, opened, request)
+            return RestoreDialog(invocation, opened, request).run_with_external()
         with invocation.busy("looking", opened):
             try:
                 step = opened.restores.last_step(turn=turn)
@@ -142,7 +142,7 @@ def _with_projects_below(
 
 
 def undo_and_report(invocation: Invocation, opened: Workspace, step: UndoStep) -> int:
-    from holdfast.interfaces.cli.restore_dialog import restore_and_report, restore_with_external
+    from holdfast.interfaces.cli.restore_dialog import RestoreDialog
 
     words = opened.restores.undone_words(step)
     request = step.request
@@ -158,10 +158,10 @@ def undo_and_report(invocation: Invocation, opened: Workspace, step: UndoStep) -
 
         undone = undone_view(step, words, when)
     if step.undone is None:  # the plan also shows outside files, and one question covers all
-        return restore_and_report(invocation, opened, request, what=what, undone=undone)
-    return restore_with_external(
+        return RestoreDialog(invocation, opened, request, what=what, undone=undone).run()
+    return RestoreDialog(
         invocation, opened, request, what=what, undone=undone, steps_back=step.steps
-    )
+    ).run_with_external()
 
 
 def undo_commands_below(invocation: Invocation, opened: Workspace | None) -> list[str]:
