@@ -6,6 +6,9 @@
 That saves nine tenths of the time, because nothing is imported again. Everything else is the
 command's own: input, output, directory, environment, signals and exit, and a `sitecustomize` that a
 test puts on PYTHONPATH. Not for tests of imports, of the parent process or of its privileges.
+
+Where something else starts the command, such as a client of the Model Context Protocol, it starts
+`forked_command_program.py`, which passes its files and signals on.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -33,7 +38,9 @@ from tests.support.forking_server import ROOT
 from tests.support.hook_process import HookAnswer, event_bytes, inherited_variables
 
 _STDERR = 2
-_SELDOM_USED = ("holdfast.interfaces.mcp", "holdfast.testing")
+_MCP = "holdfast.interfaces.mcp"
+_SELDOM_USED = (_MCP, "holdfast.testing")
+_PROGRAM = Path(__file__).with_name("forked_command_program.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +95,12 @@ def running_command(
                 _read_all(server)
 
 
+def program_of(*arguments: str) -> list[str]:
+    """What to start instead of `python -m holdfast ARGUMENTS`."""
+    server = _server(with_mcp="mcp" in arguments)
+    return [sys.executable, "-IS", str(_PROGRAM), server, *arguments]
+
+
 @contextmanager
 def _started(
     arguments: Sequence[str], directory: Path, variables: Mapping[str, str], files: Sequence[int]
@@ -125,11 +138,11 @@ def call_hook(
 
 
 @cache
-def _server() -> str:
+def _server(*, with_mcp: bool = False) -> str:
     """The address of this test worker's server, which ends with the worker."""
     address = os.path.join(tempfile.mkdtemp(prefix="hf-", dir="/tmp"), "commands")
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.forked_commands", address],
+        [sys.executable, "-m", "tests.support.forked_commands", address, *([_MCP] * with_mcp)],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -152,9 +165,9 @@ def _read_line(connection: socket.socket) -> bytes:
     return b"".join(iter(lambda: connection.recv(1).strip(), b""))
 
 
-def _serve(address: str) -> None:
+def _serve(address: str, *wanted: str) -> None:
     for package in pkgutil.walk_packages(importlib.import_module("holdfast").__path__, "holdfast."):
-        if not package.name.startswith(_SELDOM_USED):
+        if package.name.startswith(wanted) or not package.name.startswith(_SELDOM_USED):
             importlib.import_module(package.name)
     gc.collect()
     gc.freeze()
@@ -188,10 +201,20 @@ def _answer(connection: socket.socket) -> NoReturn:
         for file in files:
             os.close(file)
         connection.sendall(b"%d\n" % child)
+        threading.Thread(target=_end_with, args=(connection.fileno(), child), daemon=True).start()
         _, status = os.waitpid(child, 0)
         connection.sendall(b"%d" % os.waitstatus_to_exitcode(status))
     finally:
         os._exit(0)
+
+
+def _end_with(connection: int, child: int) -> None:
+    """A program that was killed takes its command with it."""
+    hangup = select.poll()
+    hangup.register(connection, 0)
+    hangup.poll()
+    with suppress(ProcessLookupError):
+        os.kill(child, signal.SIGKILL)
 
 
 def _become(call: Mapping[str, Any], files: Sequence[int]) -> NoReturn:
@@ -203,6 +226,7 @@ def _become(call: Mapping[str, Any], files: Sequence[int]) -> NoReturn:
                 os.close(file)
             else:
                 os.set_inheritable(file, True)
+        _open_streams()
         os.chdir(call["directory"])
         os.environ.clear()
         os.environ.update(call["variables"])
@@ -211,11 +235,20 @@ def _become(call: Mapping[str, Any], files: Sequence[int]) -> NoReturn:
                 runpy.run_path(customised)
         sys.argv[1:] = call["arguments"]
         status = importlib.import_module("holdfast.__main__").run()
+    except BaseException:
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
 
 
+def _open_streams() -> None:
+    """Those of the server know what kind of files theirs were."""
+    sys.stdin = open(0, encoding="utf-8", closefd=False)
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+
+
 if __name__ == "__main__":
-    _serve(sys.argv[1])
+    _serve(*sys.argv[1:])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -17,12 +16,14 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
+from tests.support.forked_commands import program_of
+
 Era = Literal["legacy", "auto"]
 """Clients that shake hands first (up to 2025-11-25), and those that do not (2026-07-28)."""
 
 
 def command(workspace: Path, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", "holdfast", "-C", str(workspace), "mcp", *arguments]
+    return program_of("-C", str(workspace), "mcp", *arguments)
 
 
 @dataclass(frozen=True, slots=True)
