@@ -14,6 +14,7 @@ import pytest
 
 from holdfast.interfaces.daemon.client import ask
 from tests.interfaces.cli.command_line import CommandLine
+from tests.support import hook_process
 from tests.support.daemons import kill_daemon, runtime_directory
 from tests.support.scripted_agent import ScriptedAgent
 from tests.support.strides import UNTIMED
@@ -279,7 +280,7 @@ def test_the_laptop_slept_and_the_daemon_did_not_survive_it(
 def test_the_agent_is_notified_once_that_protection_is_off(
     project: Path, holdfast_home: Path, ordinary_permissions: None
 ) -> None:
-    agent = ScriptedAgent(project)
+    agent = ScriptedAgent(project, hook=hook_process.call_hook)
     agent.start()
     modes = {path: path.stat().st_mode for path in [holdfast_home, *holdfast_home.rglob("*")]}
     for path in modes:

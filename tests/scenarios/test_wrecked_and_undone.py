@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine, command
-from tests.support.hook_process import call_hook
+from tests.support.forked_commands import call_hook
 from tests.support.tree_hash import Node, describe
 
 pytestmark = pytest.mark.requirement("RB-11")

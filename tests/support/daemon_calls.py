@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.interfaces.cli.command_line import CommandLine
-from tests.support.hook_process import call_hook
+from tests.support.forked_commands import call_hook
 
 
 def tool_call(project: Path, use: str, command_line: str = "rm -rf src") -> dict[str, Any]:

@@ -245,9 +245,9 @@ def _become(call: Mapping[str, Any], files: Sequence[int]) -> NoReturn:
 
 def _open_streams() -> None:
     """Those of the server know what kind of files theirs were."""
-    sys.stdin = open(0, encoding="utf-8", closefd=False)
-    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)
-    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
+    sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
 
 
 if __name__ == "__main__":

@@ -12,16 +12,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.support.hook_process import HookAnswer, call_hook
+from tests.support.forked_commands import call_hook
+from tests.support.hook_process import HookAnswer
 from tests.support.tree_hash import Node, describe
 
 
 class ScriptedAgent:
-    """One session of Claude Code in a project. `moments` holds the state before each tool call."""
+    """One session of Claude Code in a project. `moments` holds the state before each tool call.
 
-    def __init__(self, project: Path, session: str = "s1") -> None:
+    `hook` runs one hook; a test about privileges or imports gives one that is started, not forked.
+    """
+
+    def __init__(
+        self, project: Path, session: str = "s1", *, hook: Callable[..., HookAnswer] = call_hook
+    ) -> None:
         self.project = project
         self.session = session
+        self._hook = hook
         self.moments: list[dict[bytes, Node]] = []
         self.answers: list[HookAnswer] = []
 
@@ -73,6 +80,6 @@ class ScriptedAgent:
             "hook_event_name": name,
             **fields,
         }
-        answer = call_hook("claude-code", event, self.project)
+        answer = self._hook("claude-code", event, self.project)
         assert answer.status == 0, answer
         self.answers.append(answer)

@@ -84,6 +84,7 @@ def test_a_good_token_opens_every_tool_that_it_grants(
 @pytest.mark.requirement("CP-14")
 def test_a_token_reads_nothing_of_an_ignored_file(server: HttpServer, issuer: TokenIssuer) -> None:
     token = issuer.sign(issuer.claims(server.url, *ALL))
+    assert not call(server, token, "checkpoint_create", reasoning="r").is_error
     answer = call(server, token, "checkpoint_why", path=".env")
     assert answer.is_error
     assert "content withheld" in str(answer.content)
