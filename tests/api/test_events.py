@@ -126,6 +126,82 @@ def test_a_deletion_a_setting_and_a_status_are_reported(session: SessionCheckpoi
     assert gone.checkpoint == first
 
 
+def _statuses(events: list[Event], session_id: str) -> list[object]:
+    return [
+        event.about["status"]
+        for event in events
+        if event.type == "status" and event.session_id == session_id
+    ]
+
+
+def _read_elsewhere(place: Path, after: int, session_id: str) -> list[str]:
+    """The same, as another process reads them."""
+    read = "import sys; from holdfast import Workspace\n"
+    read += "for event in Workspace(sys.argv[1]).events(int(sys.argv[2])):\n"
+    read += "    if event.type == 'status' and event.session_id == sys.argv[3]:\n"
+    read += "        print(event.about['status'])"
+    done = subprocess.run(
+        [sys.executable, "-c", read, str(place), str(after), session_id],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("before", ["active", "ended", "archived"])
+def test_a_deleted_session_is_reported_as_deleted(
+    session: SessionCheckpointer, before: str
+) -> None:
+    place = session.workspace
+    session.checkpoint("first")
+    with SessionCheckpointer(place, "other") as other:
+        other.checkpoint("this one stays")
+    if before == "ended":
+        session.end()
+    if before == "archived":
+        session.archive()
+    seen = _present(place)
+    assert _statuses(seen, "work")[-1] == before
+    session.delete_session()
+    assert _read_elsewhere(place, seen[-1].number, "work") == ["deleted"]
+    told = _present(place, seen[-1].number)
+    assert _statuses(told, "work") == ["deleted"]
+    types = [event.type.value for event in told if event.session_id == "work"]
+    assert types == ["deletion", "status"]
+    assert _present(place, told[-1].number) == []
+
+
+def test_a_session_that_begins_again_after_its_deletion_is_active_again(
+    session: SessionCheckpointer,
+) -> None:
+    session.checkpoint("first")
+    seen = _present(session.workspace)[-1].number
+    session.delete_session()
+    assert _statuses(_present(session.workspace, seen), "work") == ["deleted"]
+    with SessionCheckpointer(session.workspace, "work") as again:
+        again.checkpoint("once more")
+    assert _statuses(_present(session.workspace, seen), "work") == ["deleted", "active"]
+
+
+def test_a_first_reader_hears_of_a_deletion_after_what_was_deleted(
+    session: SessionCheckpointer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(taking_in, "_AT_ONCE", 2)
+    place = session.workspace
+    for number in range(3):
+        (place / "file").write_bytes(b"%d" % number)
+        session.checkpoint(f"number {number}")
+    session.delete_session()
+    told = [event for event in _present(place) if event.session_id == "work"]
+    assert _statuses(told, "work") == ["deleted"]
+    assert told[-1].type == "status"
+    for path in session.save().glob("events.db*"):
+        path.unlink()
+    again = [event for event in _present(place) if event.session_id == "work"]
+    assert [event.about for event in again] == [event.about for event in told]
+
+
 def test_every_follower_gets_the_same_numbers_and_goes_on_where_it_stopped(
     session: SessionCheckpointer, rng: random.Random
 ) -> None:

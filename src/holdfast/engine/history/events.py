@@ -5,8 +5,11 @@
     → add in one transaction with the new read positions
 
 Operations, messages, annotations and edits keep their own order; between sources, time decides.
-Sessions and settings keep no history, so their current values are compared with the last known
-ones. Guarantee: everything acknowledged before the start is in the stream, once.
+Guarantee: each of these acknowledged before the start is in the stream, once.
+
+Settings and statuses keep no history, except that archiving is an operation. So the current values
+are compared with the last known ones. Not guaranteed: values that were replaced between two
+readings are not in the stream.
 """
 
 from __future__ import annotations
@@ -28,9 +31,11 @@ from holdfast.domain.events import (
 )
 from holdfast.domain.ids import SessionId
 from holdfast.domain.operations import mark_of
+from holdfast.domain.sessions import Session
 from holdfast.domain.story import ActivityKind, ActivityStatus
 from holdfast.domain.trees.objects import digest_of
 from holdfast.engine.conversation.conversation import BestEffortStory
+from holdfast.engine.sessions.overview import is_deleted
 from holdfast.engine.vault import Vault
 from holdfast.ports.event_log import EventCursors, EventsLost
 
@@ -137,21 +142,30 @@ class _Batch:
         yield [of_edit(edit) for edit in sorted(ended, key=lambda edit: edit.ended_at_ns or 0)]
 
     def _statuses(self) -> list[NewEvent]:
-        sessions = {str(session.id): session for session in self._vault.catalog.sessions()}
-        now = {str(key): session.status.value for key, session in sessions.items()}
         before = self._known.sessions
+        now: dict[str, str] = {}
+        changed = []
+        for session in self._vault.catalog.sessions():
+            known = before.get(session.id)
+            status, at_ns = self._status_of(session)
+            if status == _DELETED and known != _DELETED and not self.is_last:
+                # Its log entries come first.
+                now |= {} if known is None else {session.id: known}
+                continue
+            now[session.id] = status
+            if status != known:
+                changed.append(of_status(session.id, status, at_ns))
         self.cursors = replace(self.cursors, sessions=now)
-        changed = [
-            of_status(
-                SessionId(key),
-                status,
-                self._now_ns if key in before else sessions[key].created_at_ns,
-            )
-            for key, status in now.items()
-            if before.get(key) != status
-        ]
-        gone = [key for key in before if key not in sessions]
+        gone = [key for key, status in before.items() if key not in now and status != _DELETED]
         return [*changed, *(of_status(SessionId(key), _DELETED, self._now_ns) for key in gone)]
+
+    def _status_of(self, session: Session) -> tuple[str, int]:
+        """The current status, and the time of the change as far as it is known."""
+        if is_deleted(self._vault, session):
+            latest = self._vault.catalog.latest_operation(session.id, other_than=())
+            return _DELETED, self._now_ns if latest is None else latest.at_ns
+        is_new = session.id not in self._known.sessions
+        return session.status.value, session.created_at_ns if is_new else self._now_ns
 
     def _settings(self) -> list[NewEvent]:
         values = self._vault.catalog.settings()

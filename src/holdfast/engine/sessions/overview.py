@@ -6,6 +6,7 @@ A session without checkpoints is not listed, because there is nothing to restore
 from __future__ import annotations
 
 from holdfast.domain.ids import SessionId
+from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.engine.history.history import head_checkpoint
 from holdfast.engine.retention.protection import NOT_ACTIVITY, last_message_ns
@@ -49,14 +50,17 @@ def listed_sessions(vault: Vault) -> list[Session]:
 
 
 def remaining_sessions(vault: Vault) -> list[Session]:
-    """Sessions that were not deleted, oldest first. A session without HEAD was deleted if the log
-    names it; otherwise it has not made its first checkpoint yet."""
-    catalog = vault.catalog
-    return [
-        one
-        for one in catalog.sessions()
-        if one.head is not None or catalog.latest_operation(one.id, other_than=()) is None
-    ]
+    """Sessions that were not deleted, oldest first."""
+    return [one for one in vault.catalog.sessions() if not is_deleted(vault, one)]
+
+
+def is_deleted(vault: Vault, session: Session) -> bool:
+    """Whether only the row is left. A session without HEAD was deleted if the log names it.
+    Otherwise it has not made its first checkpoint yet, even if it was archived."""
+    if session.head is not None:
+        return False
+    archived = (OperationKind.ARCHIVE,)
+    return vault.catalog.latest_operation(session.id, other_than=archived) is not None
 
 
 def _summary(
