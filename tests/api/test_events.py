@@ -26,6 +26,7 @@ from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import NoSpace, NotFound, UsageError
 from holdfast.domain.events import Event
 from holdfast.domain.ids import SessionId
+from holdfast.domain.sessions import Session
 from holdfast.engine.history import events as taking_in
 from tests.behind_the_api import local_store
 from tests.support.encrypted_stores import files_with, make_encrypted
@@ -200,6 +201,40 @@ def test_a_first_reader_hears_of_a_deletion_after_what_was_deleted(
         path.unlink()
     again = [event for event in _present(place) if event.session_id == "work"]
     assert [event.about for event in again] == [event.about for event in told]
+
+
+def test_a_session_that_was_archived_is_reported_once(session: SessionCheckpointer) -> None:
+    place = session.workspace
+    session.checkpoint("first")
+    seen = _present(place)[-1].number
+    session.archive()
+    assert _statuses(_present(place, seen), "work") == ["archived"]
+    assert _read_elsewhere(place, seen, "work") == ["archived"]
+    for path in session.save().glob("events.db*"):
+        path.unlink()
+    assert _statuses(_present(place), "work") == ["archived"]
+
+
+def test_a_session_archived_before_its_first_checkpoint_is_not_taken_for_deleted(
+    session: SessionCheckpointer,
+) -> None:
+    session.checkpoint("first")
+    with open_workspace(session.workspace, create=False) as opened:
+        engine = opened.engine
+        with engine.vault.lock.hold(), engine.vault.catalog.transaction() as changes:
+            changes.add_session(Session(SessionId("empty"), 1))
+        assert engine.archive(SessionId("empty"))
+    assert _statuses(_present(session.workspace), "empty") == ["archived"]
+
+
+def test_an_archived_session_that_a_reader_missed_is_reported_before_its_deletion(
+    session: SessionCheckpointer,
+) -> None:
+    session.checkpoint("first")
+    seen = _present(session.workspace)[-1].number
+    session.archive()
+    session.delete_session()
+    assert _statuses(_present(session.workspace, seen), "work") == ["archived", "deleted"]
 
 
 def test_every_follower_gets_the_same_numbers_and_goes_on_where_it_stopped(

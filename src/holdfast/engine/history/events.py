@@ -30,8 +30,8 @@ from holdfast.domain.events import (
     of_status,
 )
 from holdfast.domain.ids import SessionId
-from holdfast.domain.operations import mark_of
-from holdfast.domain.sessions import Session
+from holdfast.domain.operations import OperationKind, mark_of
+from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.domain.story import ActivityKind, ActivityStatus
 from holdfast.domain.trees.objects import digest_of
 from holdfast.engine.conversation.conversation import BestEffortStory
@@ -153,7 +153,7 @@ class _Batch:
                 now |= {} if known is None else {session.id: known}
                 continue
             now[session.id] = status
-            if status != known:
+            if status != known and not self._is_in_log(session, status):
                 changed.append(of_status(session.id, status, at_ns))
         self.cursors = replace(self.cursors, sessions=now)
         gone = [key for key, status in before.items() if key not in now and status != _DELETED]
@@ -166,6 +166,13 @@ class _Batch:
             return _DELETED, self._now_ns if latest is None else latest.at_ns
         is_new = session.id not in self._known.sessions
         return session.status.value, session.created_at_ns if is_new else self._now_ns
+
+    def _is_in_log(self, session: Session, status: str) -> bool:
+        """Whether an operation reports this status, so that a comparison must not."""
+        kinds = (OperationKind.ARCHIVE,)
+        return status == SessionStatus.ARCHIVED and bool(
+            self._vault.catalog.operations(session.id, kinds=kinds)
+        )
 
     def _settings(self) -> list[NewEvent]:
         values = self._vault.catalog.settings()
