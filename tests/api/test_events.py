@@ -237,6 +237,20 @@ def test_an_archived_session_that_a_reader_missed_is_reported_before_its_deletio
     assert _statuses(_present(session.workspace, seen), "work") == ["archived", "deleted"]
 
 
+def test_settings_are_reported_as_they_are_when_someone_reads(session: SessionCheckpointer) -> None:
+    session.checkpoint("first")
+    with Workspace(session.workspace) as workspace:
+        seen = workspace.newest_event()
+        workspace.settings.set("auto_interval", 7)
+        workspace.settings.set("auto_interval", 8)
+        told = [event.about for event in workspace.events(seen)]
+        assert told == [{"setting": "auto_interval"}]
+        seen = workspace.newest_event()
+        workspace.settings.set("auto_interval", 9)
+        workspace.settings.set("auto_interval", 8)
+        assert list(workspace.events(seen)) == []
+
+
 def test_every_follower_gets_the_same_numbers_and_goes_on_where_it_stopped(
     session: SessionCheckpointer, rng: random.Random
 ) -> None:

@@ -6,6 +6,10 @@
 Guarantees: every event once, in order, from any number, even after a restart. Events of other
 processes arrive within 300 ms on a machine that is not overloaded. Nothing is written while a save
 runs.
+
+Not guaranteed: every value of a setting or status. The store keeps current values only, so events
+of settings and status report the value found at reading. Intermediate values can be missing, except
+that archiving is always reported.
 """
 
 from __future__ import annotations

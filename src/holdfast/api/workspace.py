@@ -309,7 +309,8 @@ class Workspace:
     ) -> Iterator[Event]:
         """Every event in the workspace, from any process, oldest first: checkpoints, restores,
         undos, approvals, resets, messages, edits, annotations, deletions, and changes of settings
-        and status.
+        and status. Settings and status report the value found at reading; intermediate values can
+        be missing.
 
         `after` is the number of the last event that you have. With `follow`, continue with new
         events until none has happened for `timeout_s`, or until the workspace is closed."""
