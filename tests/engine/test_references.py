@@ -83,6 +83,20 @@ def test_an_id_that_is_too_short_or_in_capitals_is_explained(session: SessionChe
     session.close()
 
 
+def test_a_name_of_another_session_that_looks_like_an_id_here_is_explained(
+    session: SessionCheckpointer,
+) -> None:
+    begins = _save(session, "1")[:6]
+    with SessionCheckpointer(session.workspace, "other") as other:
+        fill(session.workspace / "file", b"2")
+        other.checkpoint("named like an id", name=begins)
+    with pytest.raises(UnknownReference) as unclear:
+        session.restore(begins)
+    hint = f"another session has a checkpoint of that name: other:{begins}"
+    assert unclear.value.hint == hint
+    session.close()
+
+
 def test_restore_without_a_reference_goes_one_step_further_back_each_time(
     session: SessionCheckpointer,
 ) -> None:

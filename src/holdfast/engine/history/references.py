@@ -247,14 +247,17 @@ def _meaning(one: Checkpoint, *, named: bool) -> str:
 
 
 def _nearest(vault: Vault, session_id: SessionId | None, text: str) -> str:
-    """A suggestion: another spelling, or a similar name."""
+    """A suggestion: another spelling, the same name in another session, or a similar name."""
     if meant := likely_meaning(text):
         return meant
     if _ID_CHARACTERS.match(text):
         if len(text) < _LEAST_OF_ID:
             return f"an id needs at least {_LEAST_OF_ID} characters; {_LIST_HINT}"
-        if _beginning_with(vault, session_id, text.lower()):
+        if text != text.lower() and _beginning_with(vault, session_id, text.lower()):
             return f"ids are lower case: {text.lower()}"
+    if named := vault.catalog.checkpoints_named(text):
+        places = [f"{one.session_id}:{text}" for one in named[:_MOST_CANDIDATES]]
+        return f"another session has a checkpoint of that name: {', '.join(places)}"
     from difflib import get_close_matches
 
     recent = vault.catalog.history(session_id, limit=_MOST_NAMES, records=False)
