@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -32,7 +32,6 @@ NOT_FOR_AGENTS = ("cli", "hooks", "agents", "agent_setup", "daemon", "web")
 NO_TOOL_DOES_IT = (
     "engine/purge/",
     "engine/bundles/",
-    "adapters/local/bundles/",
     "components/git/accept.py",
     "interfaces/mcp/connection_limits.py",
     "interfaces/mcp/http.py",
@@ -51,7 +50,7 @@ _PURPOSES = ("holdfast repair", "holdfast watcher", "holdfast daemon", "holdfast
 """What a process that holds the store is called."""
 
 
-def _texts() -> Iterator[tuple[str, str]]:
+def _texts(without_tool: tuple[str, ...] = NO_TOOL_DOES_IT) -> Iterator[tuple[str, str]]:
     """Every text in the source that names a command or an option, with values in its places."""
     for file in sorted(SOURCE.rglob("*.py")):
         place = file.relative_to(SOURCE)
@@ -72,7 +71,7 @@ def _texts() -> Iterator[tuple[str, str]]:
             if id(node) in parts or id(node) in docs:
                 continue
             text = _text(node)
-            if text is not None and _says_a_command(place, text):
+            if text is not None and _says_a_command(place, text, without_tool):
                 yield f"{place}:{getattr(node, 'lineno', 0)}", text
 
 
@@ -93,11 +92,11 @@ def _sample(expression: str) -> str:
     return "7" if "pid" in expression or "holder" in expression else "3f2a9c81d4"
 
 
-def _says_a_command(place: Path, text: str) -> bool:
-    if text in _PURPOSES or str(place) == "interfaces/tools/hint_translation.py":
+def _says_a_command(place: Path, text: str, without_tool: tuple[str, ...]) -> bool:
+    if text in _PURPOSES:
         return False
     option = _OPTION.search(_OF_GIT.sub("", text)) and " " in text and not text.startswith("--")
-    if str(place).startswith(NO_TOOL_DOES_IT) or str(place).startswith("domain/shell"):
+    if str(place).startswith((*without_tool, "domain/shell")):
         option = None
     return bool(_COMMAND.search(text) or option)
 
@@ -118,6 +117,24 @@ def _fault(place: str, text: str) -> str | None:
         except (HoldfastError, KeyError, ValueError) as error:
             return f"names a call that cannot be made: {error!r}"
     return None
+
+
+def test_every_exception_is_about_a_text_that_exists() -> None:
+    places = [place for place, _ in _texts(without_tool=())]
+    unused = [one for one in NO_TOOL_DOES_IT if not any(map(_begins(one), places))]
+    packages = [one for one in NOT_FOR_AGENTS if not (SOURCE / "interfaces" / one).is_dir()]
+    strings = {
+        node.value
+        for file in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Constant)
+    }
+    purposes = [one for one in _PURPOSES if one not in strings]
+    assert (unused, packages, purposes) == ([], [], [])
+
+
+def _begins(start: str) -> Callable[[str], bool]:
+    return lambda place: place.startswith(start)
 
 
 # One test and not one for each text: collection would read the whole source in every worker.
