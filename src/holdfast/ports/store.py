@@ -92,6 +92,13 @@ class StoreFiles(Protocol):
     def set_named_paths(self, paths: Sequence[bytes]) -> None:
         """Replace the list; durable when this returns. Called with the lock held."""
 
+    def read_hint(self, name: str) -> bytes | None:
+        """A small file on which nothing depends; None if it is missing or unusable."""
+
+    def write_hint(self, name: str, data: bytes) -> bool:
+        """Replace a hint as a whole, encrypted in encrypted stores. It is not synced, because
+        agents wait for it. Returns whether that worked, and never raises `OSError`."""
+
 
 class RestoreJournal(Protocol):
     """What a restore records before it changes anything, so that it can be recovered after a crash;

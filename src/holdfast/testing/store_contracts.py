@@ -182,6 +182,18 @@ class StoreFilesContract:
         with self.open_files(tmp_path) as files:
             assert files.named_paths() == (b"b", b"a\xff", b"c")
 
+    def test_a_hint_is_read_as_it_was_last_written(self, tmp_path: Path) -> None:
+        with self.open_files(tmp_path) as files:
+            assert files.read_hint("main-branches") is None
+            assert files.write_hint("main-branches", b"a hint")
+            assert files.write_hint("main-branches", b"another hint")
+        with self.open_files(tmp_path) as files:
+            assert files.read_hint("main-branches") == b"another hint"
+            assert files.read_hint("hook-events") is None
+            found = [path for path in files.files() if path.name == "main-branches"]
+            shown = any(path.read_bytes() == b"another hint" for path in found)
+            assert not (shown and files.is_sealed())
+
     def test_every_occasion_has_a_directory_of_its_own(self, tmp_path: Path) -> None:
         with self.open_files(tmp_path) as files:
             first = files.quarantine_directory("today")

@@ -16,8 +16,9 @@ waited for without success is renamed, and not waited for again.
     L TIME CHECKPOINT                                       the state matched this checkpoint
 
 A checkpoint that would change nothing is not made, so only this file records every call. Sessions,
-and the files that an edit names, are stored as digests. So nothing can be read from them, even in
-an encrypted store or after a purge.
+and the files that an edit names, are stored as digests, so nothing can be read from them after a
+purge. In an encrypted store, each line is sealed and written in base64, and so is the content of a
+running tool's file, without the base64. A line or file that the key does not open is left out.
 
 Hints: not synced, and the older half is dropped when the file has grown. Without it, two agents
 that worked at the same time are not noticed, and `undo` may name an earlier call as the cause. Its
@@ -26,14 +27,15 @@ effect is the same.
 
 from __future__ import annotations
 
+import binascii
 import contextlib
 import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from holdfast.adapters.local.layout import RUNNING_TOOLS
+from holdfast.adapters.local.layout import RUNNING_TOOLS, TOOL_LOG
 from holdfast.adapters.local.store_files import read_own_file
 from holdfast.adapters.local.system import is_alive, own_line
 from holdfast.ports.agent_tools import (
@@ -43,6 +45,9 @@ from holdfast.ports.agent_tools import (
     id_digest,
     name_digest,
 )
+
+if TYPE_CHECKING:
+    from holdfast.adapters.local.store_notes import StoreNotes
 
 _WAITED = ".waited"
 _MOST = 64
@@ -54,12 +59,15 @@ class LocalRunningTools:
     """The running tools of one store; see `holdfast.ports.agent_tools.RunningTools` for the
     contract."""
 
-    def __init__(self, store: Path) -> None:
+    def __init__(self, store: Path, notes: StoreNotes) -> None:
+        """`notes` seal what is written."""
         self._directory = os.path.join(store, RUNNING_TOOLS)
+        self._notes = notes
 
     def begin(self, key: str, *, owner: str, session: str, tool: str, now_ns: int) -> None:
         shown = "".join(c if c.isprintable() else "?" for c in tool)[:_LONGEST_NAME]
         content = "\n".join((str(now_ns), owner, session, shown)).encode("utf-8", "replace")
+        sealed = self._notes.sealed(key, content)
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         with contextlib.suppress(OSError):
             with contextlib.suppress(FileExistsError):
@@ -68,7 +76,7 @@ class LocalRunningTools:
                 return
             fd = os.open(os.path.join(self._directory, key), flags, 0o600)
             try:
-                os.write(fd, content)
+                os.write(fd, sealed)
             finally:
                 os.close(fd)
 
@@ -107,21 +115,22 @@ class LocalRunningTools:
             return
         for name in sorted(names):
             with contextlib.suppress(OSError, ValueError):
-                content = read_own_file(Path(self._directory, name), _LARGEST_NOTE)
-                since, owner, session, tool = content.decode().split("\n")
+                sealed = read_own_file(Path(self._directory, name), _LARGEST_NOTE)
                 key = name.removesuffix(_WAITED)
+                content = self._notes.opened(key, sealed) or b""
+                since, owner, session, tool = content.decode().split("\n")
                 yield RunningTool(key, int(since), owner, session, tool, name != key)
 
 
-NAME = "tool-log"
 _LARGEST_LOG = 1 << 20
 
 
 class LocalToolLog:
     """The tool log of one store; see `holdfast.ports.agent_tools.ToolLog` for the contract."""
 
-    def __init__(self, store: Path) -> None:
-        self._path = os.path.join(store, NAME)
+    def __init__(self, store: Path, notes: StoreNotes) -> None:
+        self._path = os.path.join(store, TOOL_LOG)
+        self._notes = notes
 
     def begin(
         self,
@@ -180,15 +189,26 @@ class LocalToolLog:
     def _lines(self) -> Iterator[str]:
         for path in (self._path + ".1", self._path):
             with contextlib.suppress(OSError):
-                text = read_own_file(Path(path), 2 * _LARGEST_LOG).decode("utf-8", "replace")
-                yield from text.split("\n")
+                lines = read_own_file(Path(path), 2 * _LARGEST_LOG).split(b"\n")
+                for line in lines:
+                    yield self._opened(line).decode("utf-8", "replace")
+
+    def _opened(self, line: bytes) -> bytes:
+        if not self._notes.is_sealed():
+            return line
+        with contextlib.suppress(binascii.Error):
+            return self._notes.opened(TOOL_LOG, binascii.a2b_base64(line)) or b""
+        return b""
 
     def _add(self, line: str) -> None:
+        data = line.encode("utf-8", "replace")
+        if self._notes.is_sealed():
+            data = binascii.b2a_base64(self._notes.sealed(TOOL_LOG, data), newline=False)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         with contextlib.suppress(OSError):
             fd = os.open(self._path, flags, 0o600)
             try:
-                os.write(fd, line.encode("utf-8", "replace") + b"\n")
+                os.write(fd, data + b"\n")
                 is_large = os.fstat(fd).st_size > _LARGEST_LOG
             finally:
                 os.close(fd)

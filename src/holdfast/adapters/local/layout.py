@@ -48,6 +48,7 @@ from holdfast.ports.filesystem import DIRECTORY_MODE, Filesystem
 from holdfast.values.classes import dataclass
 
 RUNNING_TOOLS = "running-tools"
+TOOL_LOG = "tool-log"
 AGENT_STATES = "agent-states"
 EXTERNAL_PATHS = "external-paths"
 NESTED_REPOSITORIES = "nested-repositories"

@@ -1,4 +1,4 @@
-"""Small store files that name paths and digests: the restore journal, and components' notes.
+"""Small store files: the restore journal, components' notes, and hints of automatic work.
 
 In an encrypted store each is sealed, with its own name as the context.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -31,8 +32,18 @@ if TYPE_CHECKING:
     from holdfast.ports.store import AgentStatesBySession
 
 
+_HINT_BYTES = 64 << 10
+_LONGER_BY = 64
+"""At least as many bytes as sealing adds."""
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_REPLACE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
 class StoreNotes:
-    """The notes of one store, by file name."""
+    """The notes of one store, by file name.
+
+    A hint is a note on which nothing depends. It is replaced whole, but never synced, because
+    agents wait for it."""
 
     def __init__(
         self,
@@ -60,14 +71,8 @@ class StoreNotes:
                 data = read_own_file(self._directory / name)
             except FileNotFoundError:
                 return None
-        if self._cipher is None:
-            return data
-        from holdfast.adapters.local.encryption.cipher import NotAuthentic
-
-        try:
-            return self._cipher.open(data, name.encode())
-        except NotAuthentic:
-            return b""
+        opened = self.opened(name, data)
+        return b"" if opened is None else opened
 
     def write(self, name: str, data: bytes) -> None:
         """Durable when it returns."""
@@ -83,8 +88,47 @@ class StoreNotes:
         with store_trouble("finishing a removal"):
             sync_directory(self._fs, os.fsencode(self._directory))
 
+    def read_hint(self, name: str) -> bytes | None:
+        try:
+            fd = os.open(os.path.join(self._directory, name), _READ)
+            try:
+                data = os.read(fd, _HINT_BYTES + _LONGER_BY)
+            finally:
+                os.close(fd)
+        except OSError:
+            return None
+        return self.opened(name, data)
+
+    def write_hint(self, name: str, data: bytes) -> bool:
+        new = os.path.join(self._directory, f".{name}.{threading.get_native_id()}.new")
+        sealed = self.sealed(name, data)
+        try:
+            fd = os.open(new, _REPLACE, 0o600)
+            try:
+                if os.write(fd, sealed) != len(sealed):
+                    raise OSError("the disk is full")
+            finally:
+                os.close(fd)
+            os.replace(new, os.path.join(self._directory, name))
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(new)
+            return False
+        return True
+
     def sealed(self, name: str, data: bytes) -> bytes:
         return data if self._cipher is None else self._cipher.seal(data, name.encode())
+
+    def opened(self, name: str, data: bytes) -> bytes | None:
+        """The reverse of `sealed`; None if the seal does not match."""
+        if self._cipher is None:
+            return data
+        from holdfast.adapters.local.encryption.cipher import NotAuthentic
+
+        try:
+            return self._cipher.open(data, name.encode())
+        except NotAuthentic:
+            return None
 
 
 class LocalRestoreJournal:

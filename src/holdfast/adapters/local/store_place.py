@@ -204,13 +204,13 @@ class StorePlace:
     def running_tools(self) -> RunningTools:
         from holdfast.adapters.local.agent_tools import LocalRunningTools  # most saves meet none
 
-        return LocalRunningTools(self._layout.directory)
+        return LocalRunningTools(self._layout.directory, self.notes)
 
     @property
     def tool_log(self) -> ToolLog:
         from holdfast.adapters.local.agent_tools import LocalToolLog  # no save needs it
 
-        return LocalToolLog(self._layout.directory)
+        return LocalToolLog(self._layout.directory, self.notes)
 
     @property
     def external_paths(self) -> ExternalPaths:
@@ -251,6 +251,12 @@ class StorePlace:
 
     def set_named_paths(self, paths: Sequence[bytes]) -> None:
         write_paths(self.notes, self._layout.named_paths.name, paths)
+
+    def read_hint(self, name: str) -> bytes | None:
+        return self.notes.read_hint(name)
+
+    def write_hint(self, name: str, data: bytes) -> bool:
+        return self.notes.write_hint(name, data)
 
     def erase_leftovers(self) -> None:
         with store_trouble("removing temporary files"):

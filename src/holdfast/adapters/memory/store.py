@@ -378,6 +378,13 @@ class MemoryStore:
     def set_named_paths(self, paths: Sequence[bytes]) -> None:
         self._state.named_paths = tuple(paths)
 
+    def read_hint(self, name: str) -> bytes | None:
+        return self.notes.read(name)
+
+    def write_hint(self, name: str, data: bytes) -> bool:
+        self.notes.write(name, data)
+        return True
+
     def make_ready(self) -> None:
         return None
 

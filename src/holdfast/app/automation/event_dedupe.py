@@ -11,14 +11,14 @@ valid for a few seconds, until the call ends, or until another call with the sam
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.app.automation.json_notes import read_json, write_json
+from holdfast.app.automation.json_notes import read_hint, write_hint
 from holdfast.domain.agent_events import AgentEvent, EventKind
 
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
+    from holdfast.ports.store import StoreFiles
 
 NAME = "hook-events"
 _MOST = 64
@@ -29,15 +29,15 @@ _TYPED_AGAIN_NS = 2 * 1_000_000_000
 class EventDedupe:
     """The notes of one store; the caller holds its lock."""
 
-    def __init__(self, directory: Path, now_ns: int) -> None:
-        self._path = directory / NAME
+    def __init__(self, files: StoreFiles, now_ns: int) -> None:
+        self._files = files
         self._now_ns = now_ns
-        self._notes = _read(self._path)
+        self._notes = _read(files)
 
     @classmethod
     def of(cls, opened: OpenWorkspace) -> EventDedupe:
         """The current notes."""
-        return cls(opened.engine.vault.files.directory, opened.engine.vault.clock.now_ns())
+        return cls(opened.engine.vault.files, opened.engine.vault.clock.now_ns())
 
     def earlier_checkpoint(self, event: AgentEvent) -> str | None:
         """The checkpoint that the same event caused a moment ago; empty if it caused none."""
@@ -113,7 +113,7 @@ class EventDedupe:
         for name in self._notes:
             kept = list(self._notes[name].items())[-_MOST:]
             self._notes[name] = dict(kept)
-        write_json(self._path, self._notes)
+        write_hint(self._files, NAME, self._notes)
 
 
 def _key(event: AgentEvent) -> str | None:
@@ -146,8 +146,8 @@ def _digest(*parts: str) -> str:
     return hashlib.sha256(joined).hexdigest()[:32]
 
 
-def _read(path: Path) -> dict[str, dict[str, Any]]:
-    notes = read_json(path)
+def _read(files: StoreFiles) -> dict[str, dict[str, Any]]:
+    notes = read_hint(files, NAME)
     try:
         events = {str(k): [str(v[0]), int(v[1]), str(v[2])] for k, v in notes["events"].items()}
         before = {str(k): int(v) for k, v in notes["before"].items()}

@@ -1,6 +1,7 @@
-"""Small JSON files with hints: private, bounded, replaced whole, and never synced.
+"""Hints as JSON: in a store, through its port, which encrypts them in encrypted stores; and in
+small files beside the stores, which are private, bounded, replaced whole, and never synced.
 
-Nothing depends on a hint. A missing, damaged or too large file reads as empty. Write failures are
+Nothing depends on a hint. A missing, damaged or too large one reads as empty. Write failures are
 ignored.
 """
 
@@ -11,10 +12,26 @@ import json
 import os
 import threading
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from holdfast.ports.store import StoreFiles
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def read_hint(files: StoreFiles, name: str) -> Any:
+    """The content of a store's hint; None if it cannot be read."""
+    data = files.read_hint(name)
+    try:
+        return None if data is None else json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+def write_hint(files: StoreFiles, name: str, value: object) -> None:
+    files.write_hint(name, json.dumps(value).encode())
 
 
 def read_json(path: Path, *, most_bytes: int = 64 << 10) -> Any:

@@ -2,7 +2,7 @@
 repair.
 
     a database → its pages, a log → its frames, even those that SQLite no longer uses;
-    a pack in use → its records; any other file → the note sealed in it
+    a pack in use → its records; the tool log → its lines; any other file → the note sealed in it
 
 Guarantee: every part that the key opens is returned, including parts of quarantined copies under
 the same name. A part that is not authentic is left out, because the key cannot read it. SQLite
@@ -12,6 +12,7 @@ Not detected: an older page put back in its place; row checksums detect that any
 
 from __future__ import annotations
 
+import binascii
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +33,7 @@ from holdfast.adapters.local.encryption.sealed_database import (
     PAGE_LABEL,
     context_of,
 )
+from holdfast.adapters.local.layout import TOOL_LOG
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.objects.local import LocalObjectStore
@@ -56,6 +58,8 @@ def opened_parts(path: Path, keys: StoreKeys, objects: LocalObjectStore) -> Iter
     try:
         if path.suffix == ".pack":
             yield from _records(path, objects)
+        elif path.name.removesuffix(".1") == TOOL_LOG:
+            yield from _lines(path, keys.cipher(_NOTES))
         elif role is None:
             yield from _note(path, keys.cipher(_NOTES))
         elif path.name.endswith(_LOG):
@@ -90,6 +94,15 @@ def _units(
 def _note(path: Path, cipher: Cipher) -> Iterator[bytes]:
     if path.stat().st_size <= _LARGEST_NOTE_BYTES:
         yield from _opened(cipher, path.read_bytes(), path.name.encode())
+
+
+def _lines(path: Path, cipher: Cipher) -> Iterator[bytes]:
+    for line in path.read_bytes().split(b"\n"):
+        try:
+            sealed = binascii.a2b_base64(line)
+        except binascii.Error:
+            continue
+        yield from _opened(cipher, sealed, TOOL_LOG.encode())
 
 
 def _opened(cipher: Cipher, sealed: bytes, context: bytes) -> Iterator[bytes]:
