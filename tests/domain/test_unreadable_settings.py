@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, fields
 from typing import Any
 
 import pytest
@@ -13,6 +14,18 @@ from holdfast.domain.settings.fallback import readable_settings
 from holdfast.domain.settings.schema import Settings, make_settings
 
 pytestmark = pytest.mark.requirement("CP-12", "HK-7")
+
+
+def test_every_cautious_value_is_a_value_of_its_setting() -> None:
+    cautious = {
+        one.name: one.metadata["cautious"].make(["*.pem"], "a problem")
+        for one in fields(Settings)
+        if one.metadata["cautious"] is not None
+    }
+    assert {"budget", "total_budget", "ignore", "retention", "setuid"} <= set(cautious)
+    retention = dict(cautious.pop("retention"))
+    assert set(retention) == set(Kind).difference(ALWAYS_KEPT)
+    assert asdict(make_settings(cautious)) == asdict(Settings()) | cautious
 
 
 def _settings(found: dict[str, Any], broken: dict[str, str] | None = None) -> Settings:

@@ -33,6 +33,7 @@ from holdfast.domain.object_records import Record
 from holdfast.domain.paths import from_text, to_text
 from holdfast.domain.settings.schema import Settings, make_settings
 from holdfast.ports.objects import WriteTotals
+from holdfast.values.classes import fields
 from holdfast.values.compression import Codec
 
 if TYPE_CHECKING:
@@ -60,17 +61,14 @@ _RECORD = struct.Struct("<BQ32s")
 _RECORD_KIND, _DIRECTORY_KIND, _END_KIND = b"r", b"d", b"e"
 
 
-_DECIDING_SETTINGS = ("defaults", "ignore", "include", "max_file_size")
-"""The settings that influence what is captured."""
-
-
 def reading_job(
     settings: Settings, workspace: Path, own_data: bytes | None, named: Sequence[bytes] = ()
 ) -> dict[str, Any]:
     """`named` are ignored files that tools named."""
+    deciding = [f.name for f in fields(Settings) if f.metadata["decides_capture"]]
     return {
         "named": [to_text(path) for path in named],
-        "settings": {key: getattr(settings, key) for key in _DECIDING_SETTINGS},
+        "settings": {key: getattr(settings, key) for key in deciding},
         "workspace": str(workspace),
         "own_data": None if own_data is None else to_text(own_data),
     }

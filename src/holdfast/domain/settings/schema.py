@@ -188,6 +188,48 @@ class FromProject(Enum):
     NEVER = "controls which programs run, or which files outside the project are read or written"
 
 
+class Cautious:
+    """The value of a setting that cannot be read, if its default could reveal, change or delete
+    more. `make` gets what was found, and what is wrong with it. A misspelt name can only mean this
+    setting if `can_be` accepts the value."""
+
+    def __init__(
+        self,
+        make: Callable[[Any, str], Any],
+        can_be: Callable[[Any], bool] = lambda _: True,
+    ) -> None:
+        self.make, self.can_be = make, can_be
+
+
+_NO_LIMIT_BYTES = 1 << 60
+_NOTHING_REMOVED = Cautious(lambda *_: _NO_LIMIT_BYTES)
+"""Nothing is removed to make room."""
+
+
+def _readable_patterns(value: Any, problem: str) -> tuple[str, ...]:
+    """The valid patterns. There must be one, because an invalid one may name a secret file."""
+    if value == "":
+        return ()
+    kept: list[str] = []
+    for pattern in value if isinstance(value, (list, tuple)) else [value]:
+        try:
+            kept += _patterns([pattern])
+        except ValueError:
+            continue
+    if not kept:
+        raise InvalidSetting(
+            f"{problem}. Nothing is saved, because it is not clear which files to leave out"
+        )
+    return tuple(kept)
+
+
+def _nothing_expires(value: Any, problem: str) -> Any:
+    from holdfast.domain.checkpoints import Kind
+    from holdfast.domain.retention import ALWAYS_KEPT, RetentionRule
+
+    return tuple(sorted((kind, RetentionRule()) for kind in Kind if kind not in ALWAYS_KEPT))
+
+
 def _setting(
     default: Any,
     check: Callable[[Any], Any],
@@ -196,15 +238,20 @@ def _setting(
     example: str = "",
     from_project: FromProject = FromProject.TRUSTED,
     user_only: bool = False,
+    cautious: Cautious | None = None,
+    decides_capture: bool = False,
 ) -> Any:
     """`example` shows values as a user would type them; a choice generates its own. `user_only`:
-    read only from the user's file."""
+    read only from the user's file. `decides_capture`: it influences which files are captured, so a
+    second process that reads the workspace needs it."""
     metadata = {
         "check": check,
         "help": help_text,
         "example": example or getattr(check, "example", ""),
         "from_project": from_project,
         "user_only": user_only,
+        "cautious": cautious,
+        "decides_capture": decides_capture,
     }
     return field(default=default, metadata=metadata)
 
@@ -219,26 +266,37 @@ class Settings:
         "patterns to capture even if an ignore rule excludes them",
         from_project=FromProject.ALWAYS,
         example='[".env", "*.db"]',
+        decides_capture=True,
     )
     ignore: tuple[str, ...] = _setting(
-        (), _patterns, "patterns to leave out, in addition to the ignore files", example='["*.log"]'
+        (),
+        _patterns,
+        "patterns to leave out, in addition to the ignore files",
+        example='["*.log"]',
+        cautious=Cautious(
+            _readable_patterns, lambda value: value is None or isinstance(value, (str, list))
+        ),
+        decides_capture=True,
     )
     capture_named_ignored: str = _setting(
         "on",
         _ON_OFF,
         "capture an ignored file once an agent's tool has named it",
+        cautious=Cautious(lambda *_: "off"),
     )
     max_file_size: int = _setting(
         100_000_000,
         parse_size,
         "larger files are left out and reported",
         example='"250 MB"',
+        decides_capture=True,
     )
     budget: int = _setting(
         5_000_000_000,
         parse_size,
         "the maximum size of this workspace's store",
         example='"10 GB"',
+        cautious=_NOTHING_REMOVED,
     )
     total_budget: int = _setting(
         20_000_000_000,
@@ -246,6 +304,7 @@ class Settings:
         "the maximum size of all your stores together; only in the user's file",
         example='"50 GB"',
         user_only=True,
+        cautious=_NOTHING_REMOVED,
     )
     lock_timeout: float = _setting(
         30.0, _seconds, "seconds to wait for another process that uses the store", example="30"
@@ -263,7 +322,12 @@ class Settings:
         "made and marked partial",
         example="5",
     )
-    setuid: str = _setting("restore", _Choice("restore", "drop"), "restore setuid and setgid bits")
+    setuid: str = _setting(
+        "restore",
+        _Choice("restore", "drop"),
+        "restore setuid and setgid bits",
+        cautious=Cautious(lambda *_: "drop"),
+    )
     max_manual_checkpoints: int = _setting(
         0,
         _count,
@@ -312,7 +376,12 @@ class Settings:
         "the maximum seconds for check_command; a check that times out is ignored",
         example="60",
     )
-    defaults: str = _setting("on", _ON_OFF, "apply the built-in ignore rules (caches and similar)")
+    defaults: str = _setting(
+        "on",
+        _ON_OFF,
+        "apply the built-in ignore rules (caches and similar)",
+        decides_capture=True,
+    )
     key_file: str = _setting(
         "",
         _file,
@@ -430,6 +499,7 @@ class Settings:
         _retention,
         "how long and how many checkpoints of each kind to keep: age, most, least, before_messages",
         example='{tool = {age = "24 hours", most = 10}}',
+        cautious=Cautious(_nothing_expires),
     )
 
 
