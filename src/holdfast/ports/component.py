@@ -162,7 +162,10 @@ class Component(Protocol):
     """One kind of state. Instances keep no important state between calls.
 
     A component that keeps failing is skipped for a while, because its service may not respond. A
-    component with `outside = False` depends on local files only and is always tried."""
+    component with `outside = False` depends on local files only and is always tried.
+
+    If it keeps data outside the store and is not a `SearchableComponent`, `not_searched` may say so
+    in its own words after a purge."""
 
     @property
     def name(self) -> str:
@@ -267,7 +270,8 @@ class VersionedComponent(Component, Protocol):
 
 @runtime_checkable
 class SearchableComponent(Component, Protocol):
-    """A component that can search its own data outside the store for purged content."""
+    """A component that can search its own data outside the store for purged content. Its attribute
+    `also_searches`, if any, names components whose data is in the same place."""
 
     def holders(self, workspace: Path, purged: Purged, *, timeout_s: float) -> Sequence[Holder]:
         """Places that still have the content; nothing is changed. Raises `ComponentProblem` if that

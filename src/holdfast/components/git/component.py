@@ -44,6 +44,8 @@ class GitComponent:
     order = _ORDER
     outside = False
     restored_by_default = False
+    also_searches = ("worktrees",)
+    """Commits of linked worktrees are in this repository."""
     modes = (EXACT, "branch", "revert", "refs")
 
     def __init__(

@@ -38,6 +38,7 @@ class PostgresComponent:
     order = 30
     restored_by_default = True
     modes = (EXACT,)
+    not_searched = "the PostgreSQL databases themselves were not searched"
 
     def __init__(
         self,

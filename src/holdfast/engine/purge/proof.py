@@ -53,13 +53,6 @@ _DISTINCTIVE_BYTES = 16
 
 _FEWEST_NEEDLES = 8
 _MOST_HASHED_BYTES = 1 << 30
-_SAME_REPOSITORY = "worktrees"
-"""Commits of linked worktrees are in the repository, which the git component searches."""
-
-_NOT_SEARCHED = {
-    "postgres": "the PostgreSQL databases themselves were not searched",
-    "git": "git was not searched",
-}
 
 _PACKS = Path("objects", "packs")
 """Quarantined packs are not included: purged content has not been removed from them."""
@@ -281,18 +274,17 @@ def find_holders(
     """`components` are those that hold checkpoint data in another form."""
     found: list[Holder] = []
     searched: set[str] = set()
+    unsearched: dict[str, str] = {}
     for component in vault.components.all():
+        if words := getattr(component, "not_searched", None):
+            unsearched[component.name] = words
         if isinstance(component, SearchableComponent):
             found += _held_by_component(vault, component, purged)
-            searched.add(component.name)
-    if "git" in searched:
-        searched.add(_SAME_REPOSITORY)
+            searched |= {component.name, *getattr(component, "also_searches", ())}
     for name in components:
         if name not in searched:
-            words = _NOT_SEARCHED.get(
-                name, f"data that {name} keeps outside the store was not searched"
-            )
-            found.append(Holder(name, words, is_held=False))
+            generic = f"data that {name} keeps outside the store was not searched"
+            found.append(Holder(name, unsearched.get(name, generic), is_held=False))
     return (*found, *_held_by_other_stores(vault, contents), *_held_by_agents(vault))
 
 
