@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from holdfast.domain.errors import UsageError
+from holdfast.interfaces import tools as tool_modules
 from holdfast.interfaces.tools.handlers import TOOLS, ToolFormat, input_schema
 from holdfast.interfaces.tools.tool import Tool
 from holdfast.tools import definitions
@@ -76,3 +79,14 @@ def test_what_can_change_or_remove_something_for_good_is_said_to_be_destructive(
         "checkpoint_cleanup",
         "checkpoint_auto_configure",
     }
+
+
+@pytest.mark.requirement("CP-10")
+def test_every_tool_that_a_module_defines_is_offered() -> None:
+    found = {
+        tool.name
+        for module in iter_modules(tool_modules.__path__)
+        for tool in vars(import_module(f"{tool_modules.__name__}.{module.name}")).values()
+        if isinstance(tool, Tool)
+    }
+    assert found == set(TOOLS)
