@@ -77,7 +77,10 @@ def text_of(answer: Message) -> str:
     return str(answer["result"]["content"][0]["text"])
 
 
-def test_requests_in_progress_are_finished_and_answered(workspace: Path) -> None:
+def test_requests_in_progress_are_finished_and_answered(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOLDFAST_LOCK_TIMEOUT", "300")  # twenty saves, however loaded the machine
     with server_of(workspace) as server:
         server.begin()
         calls = [call(n, "checkpoint_create", reasoning=f"number {n}") for n in range(20)]
