@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
-from tests.support.database_writer import make_database
+from tests.support.database_writer import ROWS, hammering, make_database, state_of
+from tests.support.scripted_agent import ScriptedAgent
 
 
 @pytest.mark.requirement("RB-11", "DB-1")
@@ -34,3 +38,133 @@ def test_undo_gets_past_a_database_that_another_program_has_open_for_reading(
             assert [step["path"] for step in undone["operations"]] == ["notes.txt"]
         assert cli("undo", "--yes").status == 4
         assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("mode", ["wal", "persist"])
+@pytest.mark.requirement("RB-11", "DB-1")
+def test_undo_brings_back_deleted_files_beside_a_server_that_keeps_writing(
+    tmp_path: Path, mode: str
+) -> None:
+    project = tmp_path / "shop"
+    (project / "src").mkdir(parents=True)
+    (project / "src" / "app.py").write_text("old")
+    path, cli = project / "app.db", CommandLine(project)
+    make_database(path, mode)
+    cli.save("the sources as they were")
+    (project / "src" / "app.py").write_text("new")
+    agent = ScriptedAgent(project)
+    agent.start()
+    with hammering(path, mode) as server:
+        agent.ask("tidy up")
+        agent.run("rm -rf src")
+        agent.run("ls")
+        agent.run("ls -l")
+
+        shown = cli("undo", "--yes")
+        assert shown.status == 0, shown
+        assert (project / "src" / "app.py").read_text() == "new"
+        assert 'Undid the Bash call "rm -rf src"' in shown.out
+        assert "app.db" in shown.out + shown.err
+        assert "is in use by another program" in shown.out + shown.err
+
+        shown = cli("undo", "--yes")
+        assert shown.status == 0, shown
+        assert (project / "src" / "app.py").read_text() == "old"
+
+        assert cli("redo", "--yes").status == 0
+        assert (project / "src" / "app.py").read_text() == "new"
+        assert server.poll() is None
+    state_of(path)
+
+
+@pytest.mark.requirement("RB-11", "DB-1")
+def test_a_call_that_names_a_database_in_use_is_a_step_of_its_own(tmp_path: Path) -> None:
+    project = tmp_path / "shop"
+    project.mkdir()
+    path, notes, cli = project / "app.db", project / "notes.txt", CommandLine(project)
+    make_database(path, "wal", 1)
+    agent = ScriptedAgent(project)
+    agent.start()
+    with server_of(path):
+        agent.write("notes.txt", "useful")
+        agent.run(f"{sys.executable} -c 'import sqlite3; {_ERASE}'")
+        assert _count(path) == 0
+
+        shown = cli("undo", "--yes")
+        assert shown.status == 0, shown
+        assert notes.read_text() == "useful"
+        assert _count(path) == ROWS
+
+        shown = cli("undo", "--yes")
+        assert shown.status == 0, shown
+        assert not notes.exists()
+
+
+_SERVER = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("SELECT * FROM rows").fetchall()
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def server_of(path: Path) -> Iterator[None]:
+    """A program that has the database open."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _SERVER, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        assert server.stdout.readline() == b"open\n"
+        yield
+        server.stdin.close()
+
+
+def _run(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute(statement)
+
+
+def _count(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as db:
+        return int(db.execute("SELECT count(*) FROM rows").fetchone()[0])
+
+
+_ERASE = 'db = sqlite3.connect("app.db"); db.execute("DELETE FROM rows"); db.commit()'
+
+
+@pytest.mark.requirement("RB-11", "DB-1")
+def test_changes_of_a_database_in_use_are_undone_if_nothing_else_has_changed(
+    tmp_path: Path,
+) -> None:
+    project = tmp_path / "shop"
+    project.mkdir()
+    path, cli = project / "app.db", CommandLine(project)
+    make_database(path, "wal", 1)
+    cli.save("the rows as they were")
+    with server_of(path):
+        _run(path, "DELETE FROM rows")
+        undone = cli.json("undo", "--yes")
+        assert _count(path) == ROWS
+    assert not any("no step" in remark for remark in undone["remarks"])
+
+
+@pytest.mark.requirement("RB-11", "DB-1")
+def test_undo_of_turns_gets_past_a_server_that_keeps_writing(tmp_path: Path) -> None:
+    project = tmp_path / "shop"
+    project.mkdir()
+    path, cli = project / "app.db", CommandLine(project)
+    make_database(path, "wal", 1)
+    agent = ScriptedAgent(project)
+    agent.start()
+    with server_of(path):
+        for number in (1, 2):
+            agent.ask(f"write {number}")
+            agent.write(f"{number}.txt", "text")
+        for number in (2, 1):
+            _run(path, "UPDATE rows SET number = number + 1")
+            assert cli("undo", "--turn", "--yes").status == 0
+            assert not (project / f"{number}.txt").exists()
+            _run(path, "UPDATE rows SET number = number + 1")

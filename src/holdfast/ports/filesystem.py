@@ -154,6 +154,10 @@ class LiveDatabases(Protocol):
         """Within the block, no process begins a transaction on a SQLite database with a rollback
         journal; False if a running one does not end. True for any other file."""
 
+    def is_database_in_use(self, name: bytes, *, dir_fd: int) -> bool:
+        """Whether a SQLite database is open elsewhere right now. Where the system does not tell,
+        its shared memory does. False for any other file."""
+
     def overwrite_database(self, job: DatabaseJob, *, dir_fd: int, area_fd: int) -> Written:
         """Replace the content of a live SQLite database. Its users see the old state or the new
         one, even after a crash. `PerhapsWritten` means one of the two, any other `OSError` the old

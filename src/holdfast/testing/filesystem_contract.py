@@ -209,6 +209,19 @@ class LiveDatabasesContract:
                 with databases.pause_database(name, dir_fd=fd) as paused:
                     assert paused
 
+    def test_a_database_is_in_use_while_a_program_has_it_open(self, tmp_path: Path) -> None:
+        path, databases = tmp_path / "app.db", self.databases()
+        make(path, 1, "wal")
+        (tmp_path / "notes").write_bytes(b"x" * 1024)
+        with opened(tmp_path) as fd:
+            assert not databases.is_database_in_use(b"app.db", dir_fd=fd)
+            with closing(sqlite3.connect(path)) as user:
+                user.execute("SELECT * FROM sqlite_schema").fetchall()
+                assert databases.is_database_in_use(b"app.db", dir_fd=fd)
+            assert not databases.is_database_in_use(b"app.db", dir_fd=fd)
+            for name in (b"notes", b"missing"):
+                assert not databases.is_database_in_use(name, dir_fd=fd)
+
     @pytest.mark.parametrize("mode", ["delete", "wal"])
     def test_a_held_database_can_be_read(self, tmp_path: Path, mode: str) -> None:
         path = tmp_path / "app.db"

@@ -185,6 +185,9 @@ class InterceptedFilesystem:
     def pause_database(self, name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:
         return self._inner.pause_database(name, dir_fd=dir_fd)
 
+    def is_database_in_use(self, name: bytes, *, dir_fd: int) -> bool:
+        return self._inner.is_database_in_use(name, dir_fd=dir_fd)
+
     def overwrite_database(self, job: DatabaseJob, *, dir_fd: int, area_fd: int) -> Written:
         return self._pass(
             "overwrite_database",

@@ -118,7 +118,7 @@ def make_exact(job: DatabaseJob, dir_fd: int, area: int, folded: int, size: int)
     """`folded` is the state as one file, with `size` bytes of database. False if it is not
     possible, or if the file was written since."""
     with opened(job.name, dir_fd, os.O_RDWR) as live:  # closing it ends the lease
-        if not _leased(live):
+        if not take_lease(live):
             return False
         lease = _Lease(live)
         if not _is_settled(job, dir_fd, live, folded, size) or not lease.lasts():
@@ -137,9 +137,11 @@ def make_exact(job: DatabaseJob, dir_fd: int, area: int, folded: int, size: int)
         return True
 
 
-def _leased(fd: int) -> bool:
+def take_lease(fd: int) -> bool | None:
+    """Whether the file is leased, so that no other handle of it is open; closing this one ends the
+    lease. None if the system grants none."""
     if not hasattr(fcntl, "F_SETLEASE"):
-        return False
+        return None
     wait = threading.Event()
     for _ in range(_TRIES):
         try:
@@ -149,7 +151,7 @@ def _leased(fd: int) -> bool:
         except BlockingIOError:
             wait.wait(_BETWEEN_TRIES_S)
         except OSError:
-            return False
+            return None
         else:
             return True
     return False

@@ -14,6 +14,10 @@ replaced notices that before it creates a journal, and writes nothing.
 
 Not covered by a pause: a database with a write-ahead log, whose writers use other locks.
 
+**In use.** Whether another handle of the database is open. Linux grants a write lease only without
+one. Elsewhere, or for another user's file, there is only a sign: a database with a write-ahead log
+has shared memory while programs use it.
+
 **Overwrite.** In a separate process. File locks belong to a process, and end with the first handle
 of the file that it closes. So a program that uses a database and Holdfast in one process would lose
 its locks, and ours would not exclude it. The process ends with its parent, and SQLite rolls its
@@ -38,10 +42,12 @@ from typing import IO
 
 import apsw
 
+from holdfast.adapters.local.database_exact import take_lease
 from holdfast.adapters.local.system import start_python
 from holdfast.domain.sqlite_files import (
     COMPANIONS,
     HEADER,
+    SHARED_MEMORY,
     DatabaseJob,
     PerhapsWritten,
     Written,
@@ -113,7 +119,8 @@ def require_plain_beside(name: bytes, dir_fd: int) -> None:
                 raise OSError(errno.EINVAL, f"{suffix.decode()} file is not a regular file")
 
 
-_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_READ_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FLAGS = os.O_RDWR | _READ_FLAGS
 _RESERVED_BYTE = 0x40000001
 _BUSY = (errno.EAGAIN, errno.EACCES)
 _PAUSE_TRIES = 4_000
@@ -163,6 +170,30 @@ def _locked(fd: int) -> bool:
         else:
             return True
     return False
+
+
+def is_in_use(name: bytes, dir_fd: int) -> bool:
+    try:
+        fd = os.open(name, os.O_RDONLY | _READ_FLAGS, dir_fd=dir_fd)
+    except OSError:
+        return False
+    try:
+        if os.pread(fd, len(HEADER), 0) != HEADER:
+            return False
+        leased = take_lease(fd)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return _has_shared_memory(name, dir_fd) if leased is None else not leased
+
+
+def _has_shared_memory(name: bytes, dir_fd: int) -> bool:
+    try:
+        beside = os.stat(name + SHARED_MEMORY, dir_fd=dir_fd, follow_symlinks=False)
+    except OSError:
+        return False
+    return stat.S_ISREG(beside.st_mode)
 
 
 _PROGRAM = """

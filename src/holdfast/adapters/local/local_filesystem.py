@@ -157,6 +157,12 @@ class LocalFilesystem:
         return pause(name, dir_fd)
 
     @staticmethod
+    def is_database_in_use(name: bytes, *, dir_fd: int) -> bool:
+        from holdfast.adapters.local.live_database import is_in_use  # late, like above
+
+        return is_in_use(name, dir_fd)
+
+    @staticmethod
     def overwrite_database(job: DatabaseJob, *, dir_fd: int, area_fd: int) -> Written:
         from holdfast.adapters.local.live_database import overwrite_in_process  # late, like above
 

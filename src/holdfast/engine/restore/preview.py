@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.ids import short
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import to_text
 from holdfast.domain.restore.plan import RestorePlan
@@ -52,6 +53,7 @@ def preview(
     plan = _with_unsaved(vault, scan, head, make_plan(vault, scan, request), request.kind)
     plan = replace(plan, warnings=(*plan.warnings, *file_warnings(vault, plan.affected_files)))
     plan = with_unrestored(vault, request, _with_others(vault, request, plan))
+    plan = with_databases_in_use(request, plan)
     steps = plan_components(vault, request.target, request.components)
     plan = with_edits_outside(request, with_component_steps(plan, steps))
     return with_working_agents(vault, scan, with_drift(vault, request, plan))
@@ -115,6 +117,23 @@ def with_edits_outside(request: RestoreRequest, plan: RestorePlan) -> RestorePla
         if key in chosen
     ]
     return replace(plan, warnings=(*plan.warnings, *edits))
+
+
+def with_databases_in_use(request: RestoreRequest, plan: RestorePlan) -> RestorePlan:
+    """The plan with a remark about each database whose latest changes are not a step by
+    themselves."""
+    remarks = []
+    for path in request.passed_over:
+        words = f"{to_text(path)} is in use by another program, so its latest changes are no step"
+        if path in plan.affected_files:
+            words += (
+                "; they are undone with this one and saved first. To leave it as it is: "
+                f"holdfast restore {short(request.target.id)} PATH"
+            )
+        else:
+            words += ", and stay"
+        remarks.append(Remark(words))
+    return replace(plan, warnings=(*plan.warnings, *remarks))
 
 
 def working_warnings(

@@ -39,7 +39,11 @@ from holdfast.engine.restore.carry_out import carry_out, note_state
 from holdfast.engine.restore.conflicts import amended_tree
 from holdfast.engine.restore.database_files import no_transaction
 from holdfast.engine.restore.plan import make_plan
-from holdfast.engine.restore.preview import with_edits_outside, with_unrestored
+from holdfast.engine.restore.preview import (
+    with_databases_in_use,
+    with_edits_outside,
+    with_unrestored,
+)
 from holdfast.engine.restore.records import (
     RestoreRequest,
     Seen,
@@ -114,7 +118,7 @@ def restore(vault: Vault, scanner: Scanner, request: RestoreRequest) -> RestoreO
         saved, request, plan = save_and_plan(vault, scanner, request, unlocked)
         if plan.blocked and not request.best_effort:
             raise _blocked(plan)
-        plan = with_unrestored(vault, request, plan)
+        plan = with_databases_in_use(request, with_unrestored(vault, request, plan))
         identifier = CheckpointId(vault.ids.new_id())
         components = None
         if request.components:

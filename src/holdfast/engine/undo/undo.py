@@ -47,6 +47,7 @@ from holdfast.engine.undo.causes import (
     loss_since,
     tool_calls_after,
 )
+from holdfast.engine.undo.databases_in_use import DatabasesInUse, named_in
 from holdfast.engine.undo.outside_files import (
     EXTERNAL,
     CallsInProgress,
@@ -157,42 +158,64 @@ def _last_step(
     outside = _Outside(vault, history)
     load = loader_for(vault, scan)
 
+    in_use = DatabasesInUse(vault)
+
     def differs(old: Digest, new: Digest) -> bool:
         try:
             differences = 0
+            passed_over: set[bytes] = set()
             for change in tree_changes(load, old, new):
+                database = in_use.owner_of(change.path, change.old, change.new)
+                if database is not None:
+                    passed_over.add(database)
+                    continue
                 if change.old is not None and change.new is not None:
                     return True
                 differences += 1
-            if not differences:
-                return False
-            # Rules alone may make the difference: a safety checkpoint has files that are ignored
-            # now. Of several states with one tree, use the newest: each left out other files.
+            # Of several states with one tree, use the newest: each left out other files.
             state = next(one for one in reversed(history.past) if one.tree == old)
-            target = state.newest_checkpoint
-            added = first_captured(vault, target, history.checkpoints_since(state))
-            request = RestoreRequest(target.session_id, target, added=added)
-            from holdfast.engine.restore.plan import make_plan
-
-            plan = make_plan(vault, *with_goal(vault, rescan((old,), request.rules_of), request))
-            return bool(plan.steps or plan.blocked)
+            if passed_over and named_in(_causes_after(vault, history, state), passed_over):
+                return True
+            if differences and really_differs(state):
+                return True
+            in_use.passed_over |= passed_over
+            return False
         except StoreDamaged:
             return True  # the plan reports the problem
+
+    def really_differs(state: State) -> bool:
+        """Rules alone may make the difference: a safety checkpoint has files that are ignored
+        now."""
+        target = state.newest_checkpoint
+        added = first_captured(vault, target, history.checkpoints_since(state))
+        request = RestoreRequest(target.session_id, target, added=added)
+        from holdfast.engine.restore.plan import make_plan
+
+        scanned = rescan((state.tree,), request.rules_of)
+        plan = make_plan(vault, *with_goal(vault, scanned, request))
+        left = [step for step in plan.steps if not in_use.owner_of(step.path)]
+        return bool(left or [one for one in plan.blocked if not in_use.owner_of(one.path)])
 
     def differs_outside(state: State) -> bool:
         found = outside.step(state)
         return found.mode is not None or bool(found.blocked)
 
-    if turn:
-        messages = _before_messages(vault, history)
-        step = history.turn(scan.tree, differs, messages, differs_outside)
-        if not messages:
-            raise NothingToUndo(
-                "No message to an agent is recorded here, so there is no turn to undo",
-                hint="undo the last change: holdfast undo; or choose a checkpoint: holdfast log",
-            )
-    else:
-        step = history.step(scan.tree, differs, differs_outside)
+    messages = _before_messages(vault, history) if turn else set()
+
+    def find() -> Step | None:
+        if turn:
+            return history.turn(scan.tree, differs, messages, differs_outside)
+        return history.step(scan.tree, differs, differs_outside)
+
+    step = find()
+    if turn and not messages:
+        raise NothingToUndo(
+            "No message to an agent is recorded here, so there is no turn to undo",
+            hint="undo the last change: holdfast undo; or choose a checkpoint: holdfast log",
+        )
+    if step is None and in_use.passed_over:
+        in_use.count()  # nothing else has changed
+        step = find()
     if step is None and not history.past:
         why = "every checkpoint was deleted" if history.lacks_beginning else "no checkpoint yet"
         raise NothingToUndo(f"Nothing to undo: {why}", hint=_NO_CHECKPOINT_HINT)
@@ -205,6 +228,8 @@ def _last_step(
             hint="list checkpoints: holdfast log",
         )
     found = _undo_step(vault, outside, step, scan, turn=turn)
+    passed_over = tuple(sorted(in_use.passed_over))
+    found = replace(found, request=replace(found.request, passed_over=passed_over))
     newest = history.past[-1]
     if turn:
         authors = Authors()
@@ -214,6 +239,12 @@ def _last_step(
     if step.before is newest:
         return found
     return replace(found, loss=loss_since(vault, newest))
+
+
+def _causes_after(vault: Vault, history: UndoHistory, state: State) -> tuple[Cause, ...]:
+    """The calls that may have made the changes after a state."""
+    _, *later = history.states_from(state)
+    return tool_calls_after(vault, state, later[0].checkpoints[0] if later else None)
 
 
 def last_loss(vault: Vault) -> Loss | None:
