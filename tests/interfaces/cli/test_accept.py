@@ -29,7 +29,7 @@ def test_a_commit_is_made_and_reported_as_json(worked: CommandLine) -> None:
     planned = worked.json("accept", "--dry-run")
     assert (planned["commit"], planned["dry_run"]) == (None, True)
     assert git(place, "rev-list", "--count", "HEAD").strip() == "1"
-    told = worked.json("accept", "--co-author", "Ada <ada@example.org>")
+    told = worked.json("accept", "--yes", "--co-author", "Ada <ada@example.org>")
     assert told["commit"] == git(place, "rev-parse", "HEAD").strip()
     assert told["parent"] == git(place, "rev-parse", "HEAD~1").strip()
     assert told["branch"] == "main"
@@ -54,7 +54,7 @@ def test_people_see_the_preview_and_the_way_back(worked: CommandLine) -> None:
         "  Mine",
         "Nothing was changed (dry run).",
     ]
-    told = worked("accept", "began..HEAD", "-m", "Mine").out
+    told = worked("accept", "began..HEAD", "-m", "Mine", "--yes").out
     assert "✓ Committed 1 file as " in told
     assert "  undo the commit: git reset --soft HEAD~1" in told
 
@@ -72,7 +72,7 @@ def test_the_preview_counts_no_records_of_restores(worked: CommandLine) -> None:
 @pytest.mark.requirement("GT-3")
 def test_unsaved_changes_are_reported(worked: CommandLine) -> None:
     (worked.workspace / "README.md").write_text("not saved\n")
-    told = worked.json("accept")
+    told = worked.json("accept", "--yes")
     assert told["warnings"] == ["1 path changed since the checkpoint and is not in the commit"]
 
 
@@ -89,6 +89,22 @@ def test_mistakes_get_a_way_out(worked: CommandLine) -> None:
     assert "git restore --staged" in answer.err
     shown = worked("accept", "--dry-run").out
     assert "Blocked: README.md is staged with content that differs" in shown
+
+
+@pytest.mark.requirement("GT-3", "CL-3")
+@pytest.mark.parametrize("json", [(), ("--json",)])
+def test_without_a_terminal_a_commit_needs_a_yes(
+    worked: CommandLine, json: tuple[str, ...]
+) -> None:
+    answer = worked("accept", *json)
+    assert answer.status == 5
+    assert "a commit needs confirmation: 1 file" in answer.err
+    assert "preview it with --dry-run; confirm it with --yes" in answer.err
+    if json:
+        assert answer.error["code"] == "needs_confirmation"
+    assert git(worked.workspace, "rev-list", "--count", "HEAD").strip() == "1"
+    assert worked("accept", "--yes").status == 0
+    assert git(worked.workspace, "rev-list", "--count", "HEAD").strip() == "2"
 
 
 @pytest.mark.requirement("GT-3", "CL-2")

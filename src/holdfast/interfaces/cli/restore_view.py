@@ -338,7 +338,9 @@ def show_interrupted(terminal: Terminal, found: InterruptedRestore) -> None:
         terminal.note(f"  it could not be finished: {why}; run: holdfast repair")
         return
     command = 'holdfast checkpoint "why"'  # any command that changes something would do
-    terminal.note(f"  to finish it: {command}; to finish it and go back to before it: holdfast undo")
+    terminal.note(
+        f"  to finish it: {command}; to finish it and go back to before it: holdfast undo"
+    )
 
 
 def show_recovered(terminal: Terminal, done: RecoveredRestore) -> None:

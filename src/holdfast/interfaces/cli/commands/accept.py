@@ -36,7 +36,9 @@ Only paths that git tracks or would track are committed. Others are listed.
 
 Your files and your staged changes stay as they are. The command refuses if staged changes conflict
 with the checkpoint, if a merge or rebase is in progress, or if HEAD is detached. On a terminal, it
-shows a preview and asks first, unless you use --yes. To undo the commit: git reset --soft HEAD~1"""
+shows a preview and asks first. Elsewhere it needs --yes.
+
+To undo the commit: git reset --soft HEAD~1"""
     parser.epilog = """\
 examples:
   $ holdfast accept --dry-run
@@ -78,7 +80,7 @@ def run(invocation: Invocation) -> int:
             return 0
         wish = CommitWish(acceptance.message, edit=options.edit)
         shown = False
-        if not options.yes and can_ask(invocation):
+        if not options.yes:
             outcome = opened.git.preview(acceptance)
             outcome.plan.require_clear()
             _ask(invocation, acceptance.range, outcome)
@@ -95,10 +97,16 @@ def run(invocation: Invocation) -> int:
 
 
 def _ask(invocation: Invocation, chosen: AcceptRange, outcome: AcceptOutcome) -> None:
-    aside = invocation.terminal.stderr_copy()
-    _show_plan(aside, chosen, outcome)
-    aside.warn(*outcome.warnings)
-    require_confirmation(invocation, "a commit", "Commit?", hint="confirm it with --yes")
+    if can_ask(invocation):
+        aside = invocation.terminal.stderr_copy()
+        _show_plan(aside, chosen, outcome)
+        aside.warn(*outcome.warnings)
+    require_confirmation(
+        invocation,
+        f"a commit needs confirmation: {count(len(outcome.plan.paths), 'file')}",
+        "Commit?",
+        hint="preview it with --dry-run; confirm it with --yes",
+    )
 
 
 def _report(
