@@ -424,3 +424,25 @@ def test_other_times_of_files_are_nothing_to_approve(session: SessionCheckpointe
     assert not session.approval(look=True).has_unapproved
     with pytest.raises(Refused, match="nothing to approve"):
         session.approve()
+
+
+@pytest.mark.requirement("SE-5", "RB-11")
+@pytest.mark.parametrize("approved_before", [False, True])
+def test_work_that_an_undo_of_a_reset_brought_back_counts_when_it_is_approved(
+    workspace: Path, approved_before: bool
+) -> None:
+    with start_session(workspace) as session:
+        if approved_before:
+            fill(workspace / "file", b"approved")
+            session.approve()
+        for text in (b"1", b"2"):
+            fill(workspace / "file", text)
+            session.checkpoint(text.decode())
+        session.reset()
+        session.undo()
+        assert (workspace / "file").read_bytes() == b"2"
+        outcome = session.approve()
+        assert outcome.count == 2
+        fill(workspace / "file", b"3")
+        session.checkpoint("3")
+        assert session.approve().count == 1

@@ -53,14 +53,16 @@ class Moment:
 
 @dataclass(slots=True)
 class State:
-    """One state of the workspace. `restored` is the restore that led to it. `checkpoints` hold it,
-    oldest first, and `also` has the ids of others that do. `gap_before`: checkpoints between the
+    """One state of the workspace. `restored` is the restore that led to it, and `redone` the last
+    redo of that restore alone. `checkpoints` hold it, oldest first, and `also` has the ids of
+    others that do. `gap_before`: checkpoints between the
     previous state and this one were deleted."""
 
     tree: Digest
     since: Operation
     checkpoints: list[Checkpoint]
     restored: Operation | None = None
+    redone: Operation | None = None
     also: set[CheckpointId] = field(default_factory=set)
     gap_before: bool = False
 
@@ -274,7 +276,9 @@ class UndoHistory:
         whole = selection_of(made) is None
         also = {made.restores_from} if whole and made.restores_from else set()
         restored = moment.operation
-        state = State(made.tree, restored, [made], restored, also, moment.gap_before)
+        state = State(
+            made.tree, restored, [made], restored, also=also, gap_before=moment.gap_before
+        )
         self.past.append(state)
         self._end_future()
 
@@ -335,4 +339,6 @@ class UndoHistory:
         self._forget_undo(undone.undo)
         self.past += undone.states
         self.past[-1].checkpoints.append(moment.made)
+        if len(undone.states) == 1:
+            self.past[-1].redone = moment.operation
         return True

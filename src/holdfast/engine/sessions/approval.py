@@ -11,6 +11,7 @@ of the abandoned round, brings the discarded work back.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Checkpoint, Kind, NewCheckpoint
@@ -170,8 +171,7 @@ def approve(
     present = _checkpoint_of_state(vault, session, saved, components)
     count = _approved_count(vault, session, present)
     base = _base(vault, session)
-    first = base is not None and (base.kind, base.round) == (Kind.INITIAL, session.round)
-    began = first and session.approved is None
+    began = _begins_with_base(vault, session, base)
     same = present is not None or (head is not None and same_components(vault, head, components))
     unchanged = same and base is not None and not _differs(vault, base, saved.scan)
     if unchanged and (count == int(began) or session.approved is not None):
@@ -213,7 +213,35 @@ def _approved_count(vault: Vault, session: Session, present: Checkpoint | None) 
     if end is None:
         return 1
     on_line = vault.catalog.count_in_round(session.id, session.round, leading_to=end)
+    before = _first_open_round(vault, session)
+    if before < session.round:  # an undo of a reset brings back work of the abandoned round
+        on_line = sum(not one.kind.is_record for one in _line(vault, session, end, since=before))
     return on_line + (present is None)
+
+
+def _begins_with_base(vault: Vault, session: Session, base: Checkpoint | None) -> bool:
+    """Whether the count includes the session's initial checkpoint, which is no work."""
+    initial = base is not None and base.kind is Kind.INITIAL and session.approved is None
+    return initial and base is not None and base.round >= _first_open_round(vault, session)
+
+
+def _first_open_round(vault: Vault, session: Session) -> int:
+    """The number of the first round since the last approval: the current one, or an abandoned
+    one."""
+    merged = [one.number for one in rounds_in(vault, session.id) if one.approved is not None]
+    return merged[-1] + 1 if merged else 1
+
+
+def _line(
+    vault: Vault, session: Session, end: CheckpointId | None, *, since: int
+) -> Iterator[Checkpoint]:
+    """The checkpoints that lead to `end` in the rounds from this one on, newest first."""
+    seen: set[CheckpointId] = set()
+    at = vault.catalog.checkpoint(session.id, end)
+    while at is not None and at.round >= since and at.id not in seen:
+        seen.add(at.id)
+        yield at
+        at = vault.catalog.checkpoint(session.id, at.parent)
 
 
 def _record_approval(

@@ -276,10 +276,14 @@ def _undo_step(vault: Vault, outside: _Outside, step: Step, scan: Scan, *, turn:
     seen = Seen(_newest_sequence(vault), scan.tree)
     undone = None if turn or step.after is None else step.after.restored
     if undone is not None:
-        # Without the safety checkpoint, go back to the state before the restore.
-        with suppress(NothingToUndo):
-            request = _reversal(vault, undone, OperationKind.UNDO)
-            return UndoStep(replace(request, seen=seen), undone=undone)
+        # After a redo, the state before it may have newer checkpoints than the restore's own
+        # safety checkpoint. Without either, go back to the state before the restore.
+        for latest in (step.after.redone, undone) if step.after is not None else ():
+            with suppress(NothingToUndo):
+                if latest is not None:
+                    request = _reversal(vault, latest, OperationKind.UNDO)
+                    request = replace(request, reverses=undone.sequence, seen=seen)
+                    return UndoStep(request, undone=undone)
     if step.uncertain:
         raise _states_deleted()
     target = _target(vault, step.before)
