@@ -201,3 +201,33 @@ def test_repeated_requests_for_the_status_write_one_test_file_a_minute(
         for _ in range(2):  # a failure is looked into every time
             assert "read-only" in warnings()
     assert "read-only" not in warnings()
+
+
+@pytest.mark.requirement("CL-8")
+def test_before_the_first_checkpoint_there_are_settings_a_status_and_a_diagnosis(
+    client: Client, workspace: Path
+) -> None:
+    command_line = CommandLine(workspace)
+    listed = {one["key"]: one for one in client.get("/api/settings")}
+    expected = {one["key"]: one for one in command_line.json("config", "list")}
+    assert {key: one["origin"] for key, one in listed.items()} == {
+        key: expected[key]["origin"] for key in listed
+    }
+    found = client.get("/api/status")
+    assert found["workspace"] == str(workspace)
+    assert (found["head"], found["session_id"], found["store_bytes"]) == (None, None, 0)
+    assert found["budget_bytes"] == command_line.json("status")["budget_bytes"]
+    symptoms = client.get("/api/doctor")["findings"]
+    [store] = [one for one in symptoms if one["subject"] == "store"]
+    assert store["finding"] == "this workspace has no store yet"
+    assert client("GET", "/api/status?session=none").status == 404
+    assert not (workspace / ".holdfast").exists()
+
+
+@pytest.mark.requirement("CL-6")
+def test_a_setting_can_be_stored_before_the_first_checkpoint(
+    client: Client, workspace: Path
+) -> None:
+    assert client.put("/api/settings/auto_interval", {"value": 45})["value"] == 45
+    assert CommandLine(workspace).json("config", "get", "auto_interval")["value"] == 45
+    assert client.get("/api/sessions") == []

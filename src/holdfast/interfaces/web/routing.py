@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from inspect import iscoroutinefunction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
@@ -111,6 +112,11 @@ def server_of(request: Request) -> Server:
 def served(request: Request, *, create: bool = False) -> AbstractContextManager[Workspace]:
     """The workspace in the address, or the server's own."""
     return server_of(request).workspaces.use(workspace_id(request), create=create)
+
+
+def served_path(request: Request) -> Path:
+    """The directory of that workspace, even if nothing was ever saved there."""
+    return server_of(request).workspaces.place(workspace_id(request))
 
 
 def workspace_id(request: Request) -> str | None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict
 from starlette.requests import Request
 
-from holdfast.api.health import examine_surroundings
+from holdfast.api.health import WorkspaceStatus, examine_surroundings, write_gaps
 from holdfast.api.replay_pages import replay_page, replay_step
+from holdfast.api.settings import gather_settings
 from holdfast.api.views.health import (
     CheckView,
     DurationsView,
@@ -46,7 +49,12 @@ from holdfast.api.workspace import NoProgress, Workspace
 from holdfast.domain.errors import NothingSaved
 from holdfast.domain.repair_plan import Gravity
 from holdfast.domain.search.hits import SearchResult
-from holdfast.domain.settings.schema import KEYS, Settings, unknown_setting
+from holdfast.domain.settings.schema import (
+    KEYS,
+    Settings,
+    make_settings,
+    unknown_setting,
+)
 from holdfast.interfaces.daemon.client import ask_about_saves, ask_about_watch
 from holdfast.interfaces.web.access import LINK_S, LOCAL
 from holdfast.interfaces.web.operations import LATER, OperationView, run_long
@@ -59,6 +67,7 @@ from holdfast.interfaces.web.routing import (
     known_session,
     path_parameter,
     served,
+    served_path,
     server_of,
 )
 from holdfast.interfaces.web.telemetry import DAEMON_S
@@ -131,12 +140,15 @@ def show_step(
 
 
 def list_settings(request: Request) -> list[SettingView]:
-    with served(request) as workspace:
-        return _settings(workspace)
+    try:
+        with served(request) as workspace:
+            return _settings(workspace.settings.effective, workspace.settings.origins)
+    except NothingSaved:  # there are settings without a store, too
+        found = gather_settings({}, served_path(request), os.environ)
+        return _settings(make_settings(found.values), found.origins)
 
 
-def _settings(workspace: Workspace) -> list[SettingView]:
-    settings, origins = workspace.settings.effective, workspace.settings.origins
+def _settings(settings: Settings, origins: Mapping[str, str]) -> list[SettingView]:
     values = {key: getattr(settings, key) for key in KEYS}
     listed = settings_view(values, {key: origins.get(key, "default") for key in KEYS})
     return [_completed(one, settings) for one in listed]
@@ -155,7 +167,7 @@ def change_setting(
     name = key.partition(".")[0]
     if name not in KEYS:
         raise unknown_setting(name)
-    with served(request) as workspace:
+    with served(request, create=True) as workspace:
         workspace.settings.set(key, body.value)
     with served(request) as workspace:  # reopened with the new value
         origin = workspace.settings.origins.get(name, "default")
@@ -204,11 +216,17 @@ def state(
     session: _SessionFilter = None,
     limit: Annotated[int, Query(ge=0, le=10_000, description="How many paths to list.")] = 500,
 ) -> WorkspaceStateView:
-    with served(request) as workspace:
-        scope = None if session is None else known_session(workspace, session)
-        wanted = workspace.sessions.current() if scope is None else scope
-        scanned = workspace.health.scan(scope)
-        found = workspace.health.status(wanted, scanned, tested_within_s=_WRITE_TEST_S)
+    try:
+        with served(request) as workspace:
+            scope = None if session is None else known_session(workspace, session)
+            wanted = workspace.sessions.current() if scope is None else scope
+            scanned = workspace.health.scan(scope)
+            found = workspace.health.status(wanted, scanned, tested_within_s=_WRITE_TEST_S)
+    except NothingSaved:
+        if session is not None:
+            raise
+        place = served_path(request)
+        found = WorkspaceStatus(place, Settings().budget, gaps=write_gaps(place))
     watch = ask_about_watch(str(found.workspace), DAEMON_S)
     return workspace_state_view(found, watch=watch, most=limit)
 
@@ -248,9 +266,7 @@ def check(request: Request) -> Answer:
 
 
 def doctor(request: Request) -> SymptomsView:
-    with served(request) as workspace:
-        place = workspace.path
-    found = examine_surroundings(place)
+    found = examine_surroundings(served_path(request))
     fine = (Gravity.FINE, Gravity.NOTE)
     return symptoms_view(found, ok=all(one.gravity in fine for one in found))
 
