@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from holdfast.domain.checkpoints import Kind
+from holdfast.domain.component_states import EXACT
 from holdfast.domain.errors import HoldfastError
+from holdfast.engine.restore.journal import decode_journal, encode_journal
+from holdfast.values.classes import replace
 from tests.support.composition import SESSION, composed
 from tests.support.crash_server import CrashServer, Request
 from tests.support.hostile_trees import fill
@@ -60,6 +64,23 @@ def test_a_recovery_syncs_what_the_dead_process_had_changed(tmp_path: Path) -> N
         opened.engine.recover()
     assert "sync_all" in order
     assert order.index("sync_all") < order.index("unlink"), "before anything of it goes"
+
+
+def test_a_recovery_with_components_syncs_other_disks_too(tmp_path: Path) -> None:
+    """A worktree, for example, may be on another one."""
+    story = Story(tmp_path / "project")
+    _leave_unfinished(story)
+    order: list[str] = []
+    fs = WatchedFilesystem(before=lambda call: order.append(call.member))
+    with composed(story.workspace, fs=fs.as_port()) as opened:
+        journal = decode_journal(opened.store.journal.read() or b"")
+        components = (("worktrees", EXACT),)
+        opened.store.journal.write(encode_journal(replace(journal, components=components)))
+        order.clear()
+        with suppress(HoldfastError):  # there is no such component here
+            opened.engine.recover()
+    assert "sync_everything" in order
+    assert order.index("sync_everything") < order.index("unlink"), "before anything of it goes"
 
 
 def test_a_recovery_whose_sync_fails_is_not_taken_for_done(tmp_path: Path) -> None:

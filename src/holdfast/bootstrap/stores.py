@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.adapters.local.disk_sync import sync_to_disk
 from holdfast.adapters.local.identity import MARKER_NAME, WorkspaceIdentity
 from holdfast.adapters.local.layout import StoreLayout, make_private_directory
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
@@ -270,7 +271,7 @@ def _put_token(path: Path, hint: str) -> None:
         with os.fdopen(fd, "wb") as file:
             file.write(new_token().encode() + b"\n")
             file.flush()
-            os.fsync(fd)
+            sync_to_disk(fd)
         try:
             os.link(temporary, path)
         except FileExistsError:

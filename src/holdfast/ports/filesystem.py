@@ -74,6 +74,9 @@ class Filesystem(Protocol):
     def sync_all(self, fd: int) -> None:
         """Make everything written so far on the file system of `fd` durable."""
 
+    def sync_everything(self) -> None:
+        """Write out everything written so far, on every file system. Failures are not reported."""
+
     def ftruncate(self, fd: int, length: int) -> None: ...
 
     def lseek(self, fd: int, position: int, how: int) -> int: ...

@@ -97,6 +97,9 @@ class InterceptedFilesystem:
     def sync_all(self, fd: int) -> None:
         self._pass("sync_all", fd, lambda: self._inner.sync_all(fd))
 
+    def sync_everything(self) -> None:
+        self._pass("sync_everything", b"", self._inner.sync_everything)
+
     def ftruncate(self, fd: int, length: int) -> None:
         self._pass("ftruncate", fd, lambda: self._inner.ftruncate(fd, length))
 

@@ -27,6 +27,7 @@ from contextlib import contextmanager
 
 from blake3 import blake3
 
+from holdfast.adapters.local.disk_sync import sync_to_disk
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.ids import Digest
 from holdfast.domain.sqlite_files import (
@@ -133,7 +134,7 @@ def make_exact(job: DatabaseJob, dir_fd: int, area: int, folded: int, size: int)
             raise OSError(errno.EIO, "the database reads back differently from what was written")
         os.fchmod(live, job.mode)
         os.utime(live, ns=(job.mtime_ns, job.mtime_ns))
-        os.fsync(live)
+        sync_to_disk(live)
         return True
 
 
@@ -192,7 +193,7 @@ def _place_companions(job: DatabaseJob, dir_fd: int, area: int) -> None:
         else:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=dir_fd)
-    os.fsync(dir_fd)
+    sync_to_disk(dir_fd)
 
 
 def _write_differences(live: int, slot: bytes, area: int, lease: _Lease) -> bool:

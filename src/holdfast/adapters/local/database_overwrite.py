@@ -31,6 +31,7 @@ from holdfast.adapters.local.database_exact import (
     read_beginning,
     same_content,
 )
+from holdfast.adapters.local.disk_sync import sync_to_disk
 from holdfast.adapters.local.live_database import path_of, require_plain_beside, require_same
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.system import SystemClock
@@ -172,7 +173,7 @@ def _put_new(job: DatabaseJob, folded: int, dir_fd: int, area: int) -> bool:
         if os.geteuid() == 0:
             os.fchown(fd, staged.st_uid, staged.st_gid)
         os.fchmod(fd, job.mode | _OWNER)
-        os.fsync(fd)
+        sync_to_disk(fd)
     finally:
         os.close(fd)
     try:
@@ -181,7 +182,7 @@ def _put_new(job: DatabaseJob, folded: int, dir_fd: int, area: int) -> bool:
         os.unlink(name, dir_fd=area)
         return False
     with _committed():
-        os.fsync(dir_fd)
+        sync_to_disk(dir_fd)
     return True
 
 
@@ -310,11 +311,11 @@ def _put_aside(job: DatabaseJob, live: int, dir_fd: int, area: int, folded: int,
             return False
         os.fchmod(fd, stat.S_IMODE(status.st_mode))
         os.utime(fd, ns=(status.st_mtime_ns, status.st_mtime_ns))
-        os.fsync(fd)
+        sync_to_disk(fd)
     finally:
         os.close(fd)
     os.rename(name, job.aside, src_dir_fd=area, dst_dir_fd=area)
-    os.fsync(area)
+    sync_to_disk(area)
     return True
 
 

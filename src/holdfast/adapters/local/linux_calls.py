@@ -25,6 +25,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from holdfast.adapters.local.disk_sync import sync_to_disk
 from holdfast.ports.filesystem import StatNumbers
 from holdfast.values.classes import NamedTuple
 
@@ -80,6 +81,7 @@ def sync_file_system(fd: int) -> None:
     """`syncfs` if available; it reports write-back errors like fsync on Linux ≥ 5.8."""
     if _syncfs is None:
         os.sync()
+        sync_to_disk(fd)  # empties the disk's own cache, too
         return
     _call(_syncfs, fd)
 

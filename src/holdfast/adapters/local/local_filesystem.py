@@ -23,6 +23,7 @@ import sys
 from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING
 
+from holdfast.adapters.local.disk_sync import sync_to_disk
 from holdfast.adapters.local.linux_calls import (
     RENAME_EXCHANGE,
     RENAME_NOREPLACE,
@@ -61,7 +62,7 @@ class LocalFilesystem:
     read = staticmethod(os.read)
     pread = staticmethod(os.pread)
     write = staticmethod(os.write)
-    fsync = staticmethod(os.fsync)
+    fsync = staticmethod(sync_to_disk)
     ftruncate = staticmethod(os.ftruncate)
     lseek = staticmethod(os.lseek)
     fchmod = staticmethod(os.fchmod)
@@ -106,6 +107,10 @@ class LocalFilesystem:
     @staticmethod
     def sync_all(fd: int) -> None:
         sync_file_system(fd)
+
+    @staticmethod
+    def sync_everything() -> None:
+        os.sync()
 
     @staticmethod
     def rename_new(source: bytes, target: bytes, *, src_dir_fd: int, dst_dir_fd: int) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 import apsw
 
+from holdfast.adapters.local.disk_sync import FULL_SYNC
 from holdfast.adapters.local.store_errors import (
     READ_ONLY_HINT,
     SyncFailures,
@@ -72,6 +73,8 @@ def connect(
         if may_write:
             _log_ahead(connection)
         connection.execute(f"PRAGMA synchronous={synchronous}")
+        if FULL_SYNC is not None:
+            connection.execute("PRAGMA fullfsync=ON").fetchall()
         connection.execute("PRAGMA wal_autocheckpoint=0").fetchall()
         connection.execute("PRAGMA cell_size_check=ON")
         if layer is not None:

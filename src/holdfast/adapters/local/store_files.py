@@ -18,6 +18,7 @@ import os
 import stat
 from pathlib import Path
 
+from holdfast.adapters.local.disk_sync import sync_to_disk
 from holdfast.domain.errors import WorkspaceRefused
 from holdfast.ports.filesystem import DIRECTORY_MODE, FILE_MODE, Filesystem, write_all
 
@@ -99,7 +100,7 @@ def fsync_directory(path: Path) -> None:
     """For callers without a file system port."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(fd)
+        sync_to_disk(fd)
     finally:
         os.close(fd)
 

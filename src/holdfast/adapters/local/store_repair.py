@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from holdfast.adapters.local.catalog.rebuild import ReadableCatalog
 from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
 from holdfast.adapters.local.commit_notes import SLOT_BYTES
+from holdfast.adapters.local.disk_sync import sync_to_disk
 from holdfast.adapters.local.layout import StoreLayout
 from holdfast.adapters.local.objects.local import LocalObjectStore
 from holdfast.adapters.local.objects.packs import pack_name
@@ -204,7 +205,7 @@ class StoreRepairer:
                 with Path(os.fsdecode(objects.packs.path(number))).open("rb") as pack:
                     shutil.copyfileobj(pack, copy)
                 copy.flush()
-                os.fsync(copy.fileno())
+                sync_to_disk(copy.fileno())
         fsync_directory(place)
 
     def _exchange_catalog(self, bench: Bench, occasion: str) -> None:

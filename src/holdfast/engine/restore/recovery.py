@@ -274,7 +274,10 @@ def _files_written_since(
 
 def _sync_changes(vault: Vault, journal: Journal) -> None:
     """The killed process may have synced nothing, and finished steps are not repeated. So make its
-    changes durable before the restore is recorded."""
+    changes durable before the restore is recorded. Components may have changed files anywhere, such
+    as a worktree on another disk."""
+    if journal.components:
+        vault.fs.sync_everything()
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
         for path in {b"", *(parent(staging) for staging in journal.staging)}:
             # An inaccessible one shares a file system with another, or nothing was done in it.

@@ -28,6 +28,7 @@ from typing import Any, ClassVar
 
 import apsw
 
+from holdfast.adapters.local.disk_sync import sync_to_disk
 from holdfast.adapters.local.encryption.cipher import OVERHEAD_BYTES, Cipher, NotAuthentic
 from holdfast.adapters.local.store_files import fsync_directory
 from holdfast.adapters.local.system import random_bytes
@@ -263,7 +264,7 @@ def create_sealed(path: Path, cipher: Cipher) -> None:
                 first = _empty_database()[:_USABLE_BYTES]
                 file.write(cipher.seal(first, context_of(PAGE_LABEL, 0)))
                 file.flush()
-                os.fsync(fd)
+                sync_to_disk(fd)
             # Another process may have been faster, or may have deleted our file as a leftover.
             with contextlib.suppress(FileExistsError, FileNotFoundError):
                 os.link(temporary, path)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from holdfast.adapters.local.disk_sync import sync_to_disk
 from holdfast.adapters.local.encryption.cipher import KEY_BYTES, StoreKeys
 from holdfast.adapters.local.encryption.key_slots import (
     KeySlots,
@@ -61,7 +62,7 @@ def make_key_file(path: Path) -> Secret:
         with os.fdopen(fd, "wb") as file:
             file.write(content)
             file.flush()
-            os.fsync(fd)
+            sync_to_disk(fd)
         fsync_directory(path.parent)
     except OSError as error:
         raise Refused(
