@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from holdfast.api.automation import open_watcher
 from holdfast.app.automation.watched_workspace import WatchedWorkspace
-from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.errors import StoreDamaged, WorkspaceTrouble
 from holdfast.interfaces.daemon.workspaces import Workspaces
 from holdfast.interfaces.hooks.automation import problem_log
 
@@ -63,3 +65,22 @@ def test_the_last_save_of_a_workspace_excludes_its_other_users(
     monkeypatch.setattr(WatchedWorkspace, "finish", finish)
     kept.close()
     assert could_use == [False]
+
+
+@pytest.mark.parametrize("deleted", [True, False])
+def test_a_deleted_workspace_is_closed_and_not_tried_again(
+    kept: Workspaces, workspace: Path, monkeypatch: pytest.MonkeyPatch, deleted: bool
+) -> None:
+    ended = threading.Event()
+
+    def fail(watched: WatchedWorkspace, local: datetime) -> None:
+        ended.set()
+        raise WorkspaceTrouble("the file system failed")
+
+    monkeypatch.setattr(WatchedWorkspace, "consider", fail)
+    monkeypatch.setattr(kept, "until_due_s", lambda: 0.0)
+    if deleted:
+        shutil.rmtree(workspace)
+    kept.watch_triggers(ended)
+    assert [one.workspace for one in kept.all()] == ([] if deleted else [workspace])
+    kept.close()

@@ -227,7 +227,7 @@ class WatchedWorkspace:
 
     @contextmanager
     def _retried_if_it_fails(self, kind: Kind) -> Iterator[None]:
-        """Waits grow, because the cause may last, such as a full disk or a deleted workspace."""
+        """Waits grow, because the cause may last, such as a full disk."""
         before = self._retries.pop(kind, None)
         try:
             yield

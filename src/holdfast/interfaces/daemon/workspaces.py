@@ -189,8 +189,18 @@ class Workspaces:
                 workspace.consider(datetime.now().astimezone())
             except HoldfastError as error:
                 self._note_missed(workspace, error)
+                if not os.path.lexists(workspace.workspace):
+                    self._forget(workspace)
             except Exception:
                 log(traceback.format_exc())
+
+    def _forget(self, workspace: WatchedWorkspace) -> None:
+        """Close a workspace whose directory is gone, so that nothing is tried there again. If the
+        directory comes back, the next request opens it. Called with the slot's lock held."""
+        with self._lock:
+            places = [place for place in self._places.values() if place.workspace is workspace]
+        for place in places:
+            self._close(place)
 
     def _finish_and_close(self, place: _Place) -> None:
         """Save unsaved changes first, because the workspace is no longer watched. Called with the
