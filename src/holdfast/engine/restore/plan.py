@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.checkpoints import Checkpoint, Skipped, SkipReason
 from holdfast.domain.errors import NotFound, StoreDamaged
 from holdfast.domain.ignore.defaults import is_made_by_tools
+from holdfast.domain.ignore.includes import include_command
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import (
     basename,
@@ -29,7 +32,7 @@ from holdfast.domain.restore.plan import (
     topmost,
 )
 from holdfast.domain.trees.changes import tree_changes, visible_changes
-from holdfast.domain.wording import Remark, count_words
+from holdfast.domain.wording import Remark, count_words, one_line
 from holdfast.engine.restore.database_files import (
     owner_of,
     transactions_under_way,
@@ -58,6 +61,7 @@ _LEFT_OUT = (
     SkipReason.GIT_DATA,
 )
 _DEFAULT_RULE = "default"
+_MOST_NAMED = 3
 
 
 def make_plan(vault: Vault, scan: Scan, request: RestoreRequest) -> RestorePlan:
@@ -88,13 +92,17 @@ def make_plan(vault: Vault, scan: Scan, request: RestoreRequest) -> RestorePlan:
         if here == {None} and not any(is_within(step.path, path) for step in plan.steps):
             raise _unknown(path, scan.skipped, left_out_then)
     brought_back = {step.path for step in plan.steps if step.after is not None}
-    missing = () if request.hunks is not None else _missing(vault, left_out_then, paths)
+    rewritten: list[Skipped] = []
+    missing: Iterable[Missing] = ()
+    if request.hunks is None:
+        missing = tuple(_missing(vault, left_out_then, paths, request.target, rewritten))
     return replace(
         plan,
         blocked=(*plan.blocked, *_lost(left_out_then, paths)),
         kept=(*topmost(plan.kept), *_unread(scan, plan, paths), *uncaptured),
         warnings=(
             *_warnings(scan, plan),
+            *_rewritten(scan, rewritten, plan),
             *_repositories_reached(plan, (*scan.skipped, *left_out_then)),
         ),
         missing=tuple(one for one in missing if one.path not in brought_back),
@@ -140,28 +148,61 @@ def _uncaptured(
 
 def missing_now(vault: Vault, checkpoint: Checkpoint) -> Iterable[Missing]:
     """Paths that existed when a checkpoint was made, are not in it, and are gone by now."""
-    return _missing(vault, read_report(vault, checkpoint), ())
+    return _missing(vault, read_report(vault, checkpoint), (), checkpoint, [])
 
 
 def _missing(
-    vault: Vault, left_out_then: Iterable[Skipped], paths: tuple[bytes, ...]
+    vault: Vault,
+    left_out_then: Iterable[Skipped],
+    paths: tuple[bytes, ...],
+    checkpoint: Checkpoint,
+    rewritten: list[Skipped],
 ) -> Iterable[Missing]:
-    """Paths that existed when the checkpoint was made, are not in it, and are gone by now."""
+    """Paths that existed when the checkpoint was made, are not in it, and are gone by now. Ignored
+    files that were written since then are added to `rewritten`."""
     with vault.open_root() as root_fd, DirectoryHandles(vault.fs, root_fd) as handles:
         for skip in left_out_then:
             if skip.reason not in _LEFT_OUT or not skip.path or not _is_asked(skip.path, paths):
                 continue
             try:
                 dir_fd = handles.open(parent(skip.path))
-                vault.fs.stat(basename(skip.path), dir_fd=dir_fd, follow_symlinks=False)
+                found = vault.fs.stat(basename(skip.path), dir_fd=dir_fd, follow_symlinks=False)
+                if _is_rewritten(skip, found, checkpoint):
+                    rewritten.append(skip)
             except OSError as error:
                 if error.errno in NO_DIRECTORY:
                     ignored = skip.reason is SkipReason.IGNORED
-                    is_cache = ignored and (
-                        skip.detail.startswith(_DEFAULT_RULE)
-                        or is_made_by_tools(skip.path, is_directory=True)
-                    )
-                    yield Missing(skip.path, skip.describe(), is_cache, ignored)
+                    yield Missing(skip.path, skip.describe(), _is_cache(skip), ignored)
+
+
+def _is_cache(skip: Skipped) -> bool:
+    return skip.reason is SkipReason.IGNORED and (
+        skip.detail.startswith(_DEFAULT_RULE) or is_made_by_tools(skip.path, is_directory=True)
+    )
+
+
+def _is_rewritten(skip: Skipped, found: os.stat_result, checkpoint: Checkpoint) -> bool:
+    """Whether an ignored file has been written since a checkpoint, by its time. Of a directory that
+    is left out as a whole, nothing is known."""
+    ignored = skip.reason is SkipReason.IGNORED and stat.S_ISREG(found.st_mode)
+    return ignored and found.st_mtime_ns > checkpoint.created_at_ns and not _is_cache(skip)
+
+
+def _rewritten(scan: Scan, rewritten: list[Skipped], plan: RestorePlan) -> Iterable[Remark]:
+    """A remark about ignored files that the restore leaves as they are, although they changed."""
+    if not rewritten or not plan.steps:
+        return
+    unsaved = {skip.path for skip in scan.skipped if skip.reason is SkipReason.IGNORED}
+    paths = [skip.path for skip in rewritten if skip.path in unsaved]
+    if not paths:
+        return
+    named = ", ".join(one_line(to_text(path), 80) for path in paths[:_MOST_NAMED])
+    more = f" and {len(paths) - _MOST_NAMED:,} more" if len(paths) > _MOST_NAMED else ""
+    are, they, them = ("are", "they have", "them") if paths[1:] else ("is", "it has", "it")
+    yield Remark(
+        f"{named}{more} {are} ignored, so not saved and not restored; {they} changed since that "
+        f"checkpoint. To save {them} from now on: {include_command(paths[:_MOST_NAMED])}"
+    )
 
 
 def _is_asked(path: bytes, paths: tuple[bytes, ...]) -> bool:
