@@ -114,6 +114,8 @@ class Workspace:
     @property
     def interrupted_restore(self) -> InterruptedRestore | None:
         """A restore that was interrupted, and that opening the workspace has left alone."""
+        if self._opened.engine.vault.journal.read() is None:
+            return None
         from holdfast.engine.restore.recovery_report import interrupted_restore
 
         return interrupted_restore(self._opened.engine.vault)

@@ -30,7 +30,7 @@ from holdfast.domain.timeline.undo_history import (
     UndoHistory,
     first_certain,
 )
-from holdfast.domain.trees.changes import tree_changes
+from holdfast.domain.trees.changes import TreeLoader, tree_changes
 from holdfast.engine.components.selection import changed_components, choose_components
 from holdfast.engine.history.history import MOVING_KINDS
 from holdfast.engine.restore.first_captured import first_captured, with_goal
@@ -158,43 +158,8 @@ def _last_step(
     outside = _Outside(vault, history)
     load = loader_for(vault, scan)
 
-    in_use = DatabasesInUse(vault)
-
-    def differs(old: Digest, new: Digest) -> bool:
-        try:
-            differences = 0
-            passed_over: set[bytes] = set()
-            for change in tree_changes(load, old, new):
-                database = in_use.owner_of(change.path, change.old, change.new)
-                if database is not None:
-                    passed_over.add(database)
-                    continue
-                if change.old is not None and change.new is not None:
-                    return True
-                differences += 1
-            # Of several states with one tree, use the newest: each left out other files.
-            state = next(one for one in reversed(history.past) if one.tree == old)
-            if passed_over and named_in(_causes_after(vault, history, state), passed_over):
-                return True
-            if differences and really_differs(state):
-                return True
-            in_use.passed_over |= passed_over
-            return False
-        except StoreDamaged:
-            return True  # the plan reports the problem
-
-    def really_differs(state: State) -> bool:
-        """Rules alone may make the difference: a safety checkpoint has files that are ignored
-        now."""
-        target = state.newest_checkpoint
-        added = first_captured(vault, target, history.checkpoints_since(state))
-        request = RestoreRequest(target.session_id, target, added=added)
-        from holdfast.engine.restore.plan import make_plan
-
-        scanned = rescan((state.tree,), request.rules_of)
-        plan = make_plan(vault, *with_goal(vault, scanned, request))
-        left = [step for step in plan.steps if not in_use.owner_of(step.path)]
-        return bool(left or [one for one in plan.blocked if not in_use.owner_of(one.path)])
+    compared = _Comparison(vault, history, load, rescan)
+    in_use = compared.in_use
 
     def differs_outside(state: State) -> bool:
         found = outside.step(state)
@@ -204,8 +169,8 @@ def _last_step(
 
     def find() -> Step | None:
         if turn:
-            return history.turn(scan.tree, differs, messages, differs_outside)
-        return history.step(scan.tree, differs, differs_outside)
+            return history.turn(scan.tree, compared.differ, messages, differs_outside)
+        return history.step(scan.tree, compared.differ, differs_outside)
 
     step = find()
     if turn and not messages:
@@ -239,6 +204,58 @@ def _last_step(
     if step.before is newest:
         return found
     return replace(found, loss=loss_since(vault, newest))
+
+
+class _Comparison:
+    """Whether states differ from the workspace in more than databases in use and ignore rules."""
+
+    def __init__(
+        self, vault: Vault, history: UndoHistory, load: TreeLoader, rescan: Rescan
+    ) -> None:
+        self._vault = vault
+        self._history = history
+        self._load = load
+        self._rescan = rescan
+        self.in_use = DatabasesInUse(vault)
+
+    def differ(self, old: Digest, new: Digest) -> bool:
+        try:
+            return self._differ(old, new)
+        except StoreDamaged:
+            return True  # the plan reports the problem
+
+    def _differ(self, old: Digest, new: Digest) -> bool:
+        differences = 0
+        passed_over: set[bytes] = set()
+        for change in tree_changes(self._load, old, new):
+            database = self.in_use.owner_of(change.path, change.old, change.new)
+            if database is not None:
+                passed_over.add(database)
+                continue
+            if change.old is not None and change.new is not None:
+                return True
+            differences += 1
+        # Of several states with one tree, use the newest: each left out other files.
+        state = next(one for one in reversed(self._history.past) if one.tree == old)
+        if passed_over and named_in(_causes_after(self._vault, self._history, state), passed_over):
+            return True
+        if differences and self._has_steps(state):
+            return True
+        self.in_use.passed_over |= passed_over
+        return False
+
+    def _has_steps(self, state: State) -> bool:
+        """Rules alone may make the difference: a safety checkpoint has files that are ignored
+        now."""
+        from holdfast.engine.restore.plan import make_plan
+
+        target = state.newest_checkpoint
+        added = first_captured(self._vault, target, self._history.checkpoints_since(state))
+        request = RestoreRequest(target.session_id, target, added=added)
+        scan = self._rescan((state.tree,), request.rules_of)
+        plan = make_plan(self._vault, *with_goal(self._vault, scan, request))
+        paths = [step.path for step in plan.steps] + [one.path for one in plan.blocked]
+        return any(self.in_use.owner_of(path) is None for path in paths)
 
 
 def _causes_after(vault: Vault, history: UndoHistory, state: State) -> tuple[Cause, ...]:

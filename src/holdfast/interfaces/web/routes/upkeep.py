@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -144,7 +143,7 @@ def list_settings(request: Request) -> list[SettingView]:
         with served(request) as workspace:
             return _settings(workspace.settings.effective, workspace.settings.origins)
     except NothingSaved:  # there are settings without a store, too
-        found = gather_settings({}, served_path(request), os.environ)
+        found = gather_settings({}, served_path(request))
         return _settings(make_settings(found.values), found.origins)
 
 
