@@ -250,7 +250,6 @@ class Health:
         from holdfast.engine.undo.causes import loss_words, undone_words
 
         try:
-            self._engine.require_recovered()
             try:
                 step, loss = self._engine.last_step(scan), None
             except NothingToUndo:
@@ -296,7 +295,6 @@ class Health:
         from holdfast.engine.undo.undo import next_step
 
         try:
-            self._engine.require_recovered()
             step = next_step(self._vault)
             seen = step.request.seen
             if seen is None or seen.tree != scan.tree:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from holdfast.domain.events import Event
     from holdfast.domain.ids import SessionId
     from holdfast.domain.intent import SnapshotIntent
-    from holdfast.domain.outcomes import InterruptedRestore, RecoveredRestore, SaveOutcome
+    from holdfast.domain.outcomes import RecoveredRestore, SaveOutcome
     from holdfast.domain.triggers import TriggerRules
     from holdfast.ports.progress import Progress as Progress
     from holdfast.ports.progress import TransferProgress as TransferProgress
@@ -110,15 +110,6 @@ class Workspace:
     def recovered(self) -> RecoveredRestore | None:
         """The interrupted restore that was finished or rolled back on opening, if there was one."""
         return self._opened.engine.recovery
-
-    @property
-    def interrupted_restore(self) -> InterruptedRestore | None:
-        """A restore that was interrupted, and that opening the workspace has left alone."""
-        if self._opened.engine.vault.journal.read() is None:
-            return None
-        from holdfast.engine.restore.recovery_report import interrupted_restore
-
-        return interrupted_restore(self._opened.engine.vault)
 
     @property
     def has_recoveries(self) -> bool:

@@ -124,7 +124,6 @@ def open_workspace(
         if made and spare_repositories and _spare_repositories(store, directory) and protect:
             news = (*news, _PLAIN.format(directory))
         opened = _compose(directory, fs, store, clock, environment, file_filter, news)
-        opened.engine.recovers_to_read = recover and not passive
         if recover and not passive:
             opened.engine.recover_if_free()
         return opened

@@ -102,17 +102,6 @@ class RestoreOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class InterruptedRestore:
-    """A restore that a crash interrupted and that is not recovered yet, so some files may be
-    restored and others not. `trouble` is why the last recovery failed, if one did."""
-
-    kind: OperationKind
-    restored_to: CheckpointId
-    name: str | None = None
-    trouble: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class RecoveredRestore:
     """An interrupted restore that was finished, or `rolled_back`. `restored_to` is its target
     checkpoint, None if it had not begun. `overwritten` lists files changed between the interruption

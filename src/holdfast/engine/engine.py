@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.domain.checkpoints import Checkpoint, Kind, Position, Skipped
-from holdfast.domain.errors import Busy, HoldfastError, Refused, StoreReadOnly
+from holdfast.domain.errors import Busy, HoldfastError, StoreReadOnly
 from holdfast.domain.ids import Digest, SessionId, short
 from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
@@ -67,9 +67,6 @@ class Engine:
         self.vault = vault
         self.cleans_up = True
         """Whether saves run the daily cleanup when it is due. A daemon runs it on its own."""
-        self.recovers_to_read = True
-        """Whether operations that only read recover an interrupted restore first. Without it, they
-        describe the workspace as it is."""
         self.recovery: RecoveredRestore | None = None
         """The last interrupted restore that this engine finished or rolled back."""
         self.save_times_ns: deque[int] = deque(maxlen=_MOST_TIMES)
@@ -106,13 +103,11 @@ class Engine:
     @contextmanager
     def recovered(self, *, looking: bool = False, required: bool = False) -> Iterator[str | None]:
         """Hold the store's lock, after repairing what a crash left unfinished. Yields the reason if
-        the repair failed, or raises if it is `required`. `looking` is for operations that only
-        read."""
+        the repair failed, or raises if it is `required`."""
         with self.vault.lock.hold(looking=looking):
             try:
                 trouble = None
-                recovers = self.recovers_to_read or not looking
-                if recovers and needs_recovery(self.vault):
+                if needs_recovery(self.vault):
                     from holdfast.engine.restore.recovery import try_recover
 
                     self.recovery, trouble = try_recover(
@@ -137,21 +132,6 @@ class Engine:
         does not stop saves."""
         with self.recovered(required=required):
             return
-
-    def require_recovered(self) -> None:
-        """Raise `Refused` if an interrupted restore was left alone. Before it is finished or rolled
-        back, neither the last change is known nor what can be deleted."""
-        if self.recovers_to_read or self.vault.journal.read() is None:
-            return
-        from holdfast.engine.restore.recovery_report import interrupted_restore
-
-        found = interrupted_restore(self.vault)
-        if found is not None:
-            raise Refused(
-                f"the {found.kind} to {found.name or short(found.restored_to)} was interrupted, "
-                "and has to be finished first",
-                hint='to finish it: holdfast checkpoint "why"',
-            )
 
     def recover_if_free(self) -> None:
         """Recover on opening, if possible. If another process holds the lock, the unfinished work
@@ -274,7 +254,6 @@ class Engine:
         from holdfast.engine.undo.undo import last_step
 
         with self.recovered(looking=True):
-            self.require_recovered()
             return last_step(self.vault, scan or self._scan(()), self._scan, turn=turn)
 
     def last_loss(self) -> Loss | None:
@@ -420,7 +399,6 @@ class Engine:
         from holdfast.engine.retention.cleanup import plan_cleanup
 
         with self.recovered(looking=True):
-            self.require_recovered()
             return plan_cleanup(self.vault)
 
     def retention_decisions(self) -> Sequence[Decision]:
@@ -428,7 +406,6 @@ class Engine:
         from holdfast.engine.retention.cleanup import decisions
 
         with self.recovered(looking=True):
-            self.require_recovered()
             return decisions(self.vault)
 
     def over_budget(self) -> Sequence[Checkpoint]:
@@ -436,7 +413,6 @@ class Engine:
         from holdfast.engine.retention.eviction import over_budget
 
         with self.recovered(looking=True):
-            self.require_recovered()
             return over_budget(self.vault)
 
     def evict(self, checkpoints: Sequence[Checkpoint]) -> tuple[int, int]:

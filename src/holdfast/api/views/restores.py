@@ -16,12 +16,7 @@ if TYPE_CHECKING:
     from holdfast.domain.checkpoints import Checkpoint
     from holdfast.domain.diff.hunk_choice import NumberedHunk
     from holdfast.domain.git.drift import PresentGit
-    from holdfast.domain.outcomes import (
-        InterruptedRestore,
-        PathProblem,
-        RecoveredRestore,
-        RestoreOutcome,
-    )
+    from holdfast.domain.outcomes import PathProblem, RecoveredRestore, RestoreOutcome
     from holdfast.domain.restore.plan import (
         Blocked,
         ComponentOutcome,
@@ -55,24 +50,6 @@ def recovered_view(done: "RecoveredRestore") -> RecoveredView:
         "files_changed": done.files_changed,
         "overwritten": [to_text(path) for path in done.overwritten],
         "safety_checkpoint": done.safety,
-    }
-
-
-class InterruptedRestoreView(TypedDict):
-    """An interrupted restore that is neither finished nor rolled back yet."""
-
-    kind: str
-    restored_to: str
-    name: str | None
-    trouble: str | None
-
-
-def interrupted_restore_view(found: "InterruptedRestore") -> InterruptedRestoreView:
-    return {
-        "kind": found.kind.value,
-        "restored_to": found.restored_to,
-        "name": found.name,
-        "trouble": found.trouble,
     }
 
 

@@ -1,7 +1,6 @@
-"""What is said about interrupted restores: those that wait for recovery, and those recovered.
+"""The report about recovered restores, kept in the store until a command has shown it.
 
-Any process may recover a restore, and a hook or the daemon has no user to tell. So the store keeps
-a report until a command has shown it. Commands that only read recover nothing, and say so.
+Any process may recover a restore, and a hook or the daemon has no user to tell.
 """
 
 from __future__ import annotations
@@ -10,31 +9,14 @@ import json
 from contextlib import suppress
 from typing import Any
 
-from holdfast.domain.errors import Busy, HoldfastError, StoreDamaged, StoreReadOnly
+from holdfast.domain.errors import Busy, HoldfastError, StoreReadOnly
 from holdfast.domain.ids import CheckpointId
 from holdfast.domain.operations import OperationKind
-from holdfast.domain.outcomes import InterruptedRestore, RecoveredRestore
+from holdfast.domain.outcomes import RecoveredRestore
 from holdfast.domain.paths import from_text, to_text
-from holdfast.engine.restore.journal import decode_journal
 from holdfast.engine.vault import Vault
 
 _MOST = 5
-
-
-def interrupted_restore(vault: Vault) -> InterruptedRestore | None:
-    """The restore that waits for recovery. None if another process holds the lock: then it may be
-    running. A damaged journal is for `check` and `repair` to report."""
-    if vault.journal.read() is None:
-        return None
-    with suppress(Busy, StoreDamaged), vault.lock.hold(wait=False, looking=True):
-        data = vault.journal.read()
-        journal = None if data is None else decode_journal(data)
-        if journal is None or vault.catalog.operation_with_token(journal.token) is not None:
-            return None
-        target = vault.catalog.checkpoint(journal.session_id, journal.target)
-        name = None if target is None else target.name
-        return InterruptedRestore(journal.kind, journal.target, name, journal.trouble)
-    return None
 
 
 def add_to_report(vault: Vault, token: str, done: RecoveredRestore) -> None:

@@ -14,8 +14,8 @@ import hashlib
 import json
 import zlib
 from base64 import b85encode
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from holdfast.api.views.changes import (
     ChangeView,
@@ -50,11 +50,8 @@ _LINE_BYTES, _LINE_CHARACTERS = 52, 65
 _QUOTED = {0x07: b"a", 0x08: b"b", 0x09: b"t", 0x0A: b"n", 0x0B: b"v", 0x0C: b"f", 0x0D: b"r"}
 
 
-def write_json(
-    terminal: Terminal, difference: Difference, *, hunks: bool, more: Mapping[str, Any]
-) -> None:
-    """`more` are keys that do not depend on the difference."""
-    ends = {**difference_view(difference), **more}
+def write_json(terminal: Terminal, difference: Difference, *, hunks: bool) -> None:
+    ends = difference_view(difference)
     left_out = difference.left_out
     if not hunks:
         changes = [change_view(one, left_out.get(one.path)) for one in difference.changes]

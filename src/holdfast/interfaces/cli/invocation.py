@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from holdfast.api.stores import Secret
     from holdfast.api.workspace import Progress, SettingProblem, Workspace
     from holdfast.domain.checkpoints import Checkpoint
-    from holdfast.domain.outcomes import InterruptedRestore
 
 PARTIAL = 3
 """The exit status of a command that was only partly done, and lists what is missing."""
@@ -48,7 +47,6 @@ class Invocation:
         self.cancel_note: str | None = None
         self._passphrase: str | None = None
         self._recovered_in: Path | None = None
-        self._interrupted: InterruptedRestore | None = None
         self._begun = time.perf_counter()
 
     @property
@@ -113,7 +111,6 @@ class Invocation:
         exact: bool = False,
         passive: bool = False,
         recover: bool = True,
-        reads: bool = False,
         new_store: bool = False,
         new_secret: Callable[[Path], Secret] | None = None,
         unencrypted: bool = False,
@@ -121,13 +118,11 @@ class Invocation:
     ) -> Workspace:
         """Open the workspace that contains the directory or, with `exact`, is that directory.
         `passive` neither waits nor changes anything. Without `recover`, an interrupted restore is
-        left alone. A command that only `reads`, or that has --dry-run, leaves it alone, too, and
-        says so. `new_store` replaces a missing store. A store created with a `new_secret` is
+        left alone. `new_store` replaces a missing store. A store created with a `new_secret` is
         encrypted, and so is the replacement of an encrypted one unless `unencrypted`.
         `mention_former_store` prints a note about an earlier store."""
         from holdfast.api.workspace import find_workspace, open_workspace
 
-        reads = reads or getattr(self.options, "dry_run", False)
         directory, force = self.directory, self.options.force
         workspace = directory if exact else find_workspace(directory, create=create, force=force)
         if workspace is None:
@@ -139,7 +134,7 @@ class Invocation:
             force=force,
             purpose=f"holdfast {self.verb}",
             passive=passive,
-            recover=recover and not reads,
+            recover=recover,
             new_store=new_store,
             new_secret=new_secret,
             unencrypted=unencrypted,
@@ -151,8 +146,6 @@ class Invocation:
             self.terminal.subdirectory = subdirectory_of(directory, opened.path)
         if recover and not passive:
             self._report_recoveries(opened)
-            if reads:
-                self._report_interrupted(opened)
         if self.verb != "status":  # which reports them anyway
             self.warn_of_settings(opened.setting_problems)
         if not self.json:
@@ -177,18 +170,6 @@ class Invocation:
             from holdfast.interfaces.cli.restore_view import show_recovered
 
             show_recovered(self.terminal, done)
-
-    def _report_interrupted(self, opened: Workspace) -> None:
-        """Say that an interrupted restore is not finished, now or in the answer."""
-        found = opened.interrupted_restore
-        if found is None:
-            return
-        if self.json:
-            self._interrupted = found
-            return
-        from holdfast.interfaces.cli.restore_view import show_interrupted
-
-        show_interrupted(self.terminal, found)
 
     def _no_workspace(self) -> WorkspaceRefused:
         """The error for a directory without checkpoints; it lists workspaces that have some."""
@@ -291,11 +272,7 @@ class Invocation:
 
         try:  # most commands have closed the workspace
             with open_workspace(
-                workspace,
-                create=False,
-                force=True,
-                recover=False,
-                ask_passphrase=self._ask_passphrase,
+                workspace, create=False, force=True, ask_passphrase=self._ask_passphrase
             ) as opened:
                 reported = opened.take_recoveries()
         except HoldfastError:
@@ -303,21 +280,10 @@ class Invocation:
         views = [recovered_view(done) for done in reported]
         return {**answer, "recovered": views} if views else answer
 
-    def left_alone(self) -> dict[str, Any]:
-        """The key of a JSON object for the interrupted restore that was left alone, if there is
-        one."""
-        if self._interrupted is None:
-            return {}
-        from holdfast.api.views.restores import interrupted_restore_view
-
-        return {"interrupted_restore": interrupted_restore_view(self._interrupted)}
-
     def emit(self, value: Any) -> None:
         """Print JSON in ASCII, which works in any terminal and locale."""
         import json
 
-        if isinstance(value, dict):
-            value |= self.left_alone()
         if self._recovered_in is not None and isinstance(value, dict):
             value = self._with_recoveries(value, self._recovered_in)
             self._recovered_in = None

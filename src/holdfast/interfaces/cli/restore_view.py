@@ -9,12 +9,7 @@ from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.component_states import EXACT, SOME
 from holdfast.domain.ids import short
 from holdfast.domain.operations import OperationKind
-from holdfast.domain.outcomes import (
-    InterruptedRestore,
-    PathProblem,
-    RecoveredRestore,
-    RestoreOutcome,
-)
+from holdfast.domain.outcomes import PathProblem, RecoveredRestore, RestoreOutcome
 from holdfast.domain.restore.plan import (
     FAILED,
     Blocked,
@@ -327,20 +322,6 @@ def show_problems(
     for problem in problems[:_MOST_LINES]:
         terminal.sentence(f"  {label} {terminal.path(problem.path)} ({visible(problem.reason)})")
     show_more(terminal, len(problems) - _MOST_LINES)
-
-
-def show_interrupted(terminal: Terminal, found: InterruptedRestore) -> None:
-    """A warning about an interrupted restore that this command left alone."""
-    target = visible(found.name or short(found.restored_to))
-    terminal.warn(f"the {found.kind} to {target} was interrupted, so files may be partly restored")
-    if found.trouble is not None:
-        why = visible(found.trouble)
-        terminal.note(f"  it could not be finished: {why}; run: holdfast repair")
-        return
-    command = 'holdfast checkpoint "why"'  # any command that changes something would do
-    terminal.note(
-        f"  to finish it: {command}; to finish it and go back to before it: holdfast undo"
-    )
 
 
 def show_recovered(terminal: Terminal, done: RecoveredRestore) -> None:

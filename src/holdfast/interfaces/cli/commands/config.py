@@ -206,7 +206,7 @@ def _effective(invocation: Invocation) -> tuple[Mapping[str, Any], Mapping[str, 
         settings, origins = make_settings(found.values), found.origins
         invocation.warn_of_settings(found.problems)
     else:
-        with invocation.open(reads=True) as opened:
+        with invocation.open() as opened:
             settings, origins = opened.settings.effective, dict(opened.settings.origins)
     effective = {field.name: getattr(settings, field.name) for field in fields(settings)}
     retired = {key: origin for key, origin in origins.items() if key not in effective}

@@ -90,7 +90,7 @@ examples:
 
 def run(invocation: Invocation) -> int:
     context = context_lines(invocation.options.context)
-    with invocation.open(reads=True) as opened:
+    with invocation.open() as opened:
         old, new, more = _sides(invocation, opened)
         paths = invocation.paths([*more, *invocation.literal], opened.path)
         with opened.contents.explain_deletion((old, new), "compared"):
@@ -194,7 +194,7 @@ def _render(invocation: Invocation, difference: Difference) -> None:
     if invocation.json:
         from holdfast.interfaces.cli.diff_output import write_json
 
-        write_json(terminal, difference, hunks=options.patch, more=invocation.left_alone())
+        write_json(terminal, difference, hunks=options.patch)
     elif options.name_only:
         for change in difference.changes:
             terminal.line(terminal.path(change.path))

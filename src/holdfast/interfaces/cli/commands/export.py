@@ -61,7 +61,7 @@ def run(invocation: Invocation) -> int:
         )
     if invocation.options.git_bundle:
         return _git_bundle(invocation, words)
-    with invocation.open(reads=True) as opened:
+    with invocation.open() as opened:
         selection = _selection(invocation, opened, words[1:])
         warnings = _encryption_warning(opened)
         with invocation.busy("exporting") as progress:
@@ -94,7 +94,7 @@ def _git_bundle(invocation: Invocation, words: list[str]) -> int:
     if words[0] == _STANDARD_OUTPUT:
         raise UsageError("missing FILE for the git bundle", hint="name one")
     path = _target(invocation, words[0])
-    with invocation.open(reads=True) as opened:
+    with invocation.open() as opened:
         _require_outside(invocation, opened, path)
         sessions = None if invocation.options.all else [invocation.session(opened)]
         encryption_warning = _encryption_warning(opened)

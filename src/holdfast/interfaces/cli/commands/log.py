@@ -99,7 +99,7 @@ def run(invocation: Invocation) -> int:
     if invocation.options.graph or invocation.options.messages:
         return _timeline(invocation)
     most = _limit(invocation)
-    with invocation.open(reads=True, mention_former_store=True) as opened:
+    with invocation.open(mention_former_store=True) as opened:
         scope = invocation.scope(opened)
         wanted = _wanted(invocation, opened.path, scope)
         found, more = opened.history.filtered(wanted, most)
@@ -286,7 +286,7 @@ def _timeline(invocation: Invocation) -> int:
     whole = since_ns is not None and options.limit is None
     most = (None if whole else _limit(invocation)) or sys.maxsize >> 2
     messages = options.messages or invocation.json
-    with invocation.open(reads=True, mention_former_store=True) as opened:
+    with invocation.open(mention_former_store=True) as opened:
         wanted = _one_session(invocation, opened)
         listed = opened.sessions.listed() if wanted is None else []
         sessions = {one.id: one for one in listed}
@@ -331,7 +331,7 @@ def _rounds(invocation: Invocation) -> int:
     from holdfast.interfaces.cli.timeline_view import show_rounds
 
     most = _limit(invocation)
-    with invocation.open(reads=True, mention_former_store=True) as opened:
+    with invocation.open(mention_former_store=True) as opened:
         wanted = _one_session(invocation, opened)
         views = _all_rounds(opened, wanted) if invocation.json else []
         sessions = [one for one in opened.sessions.listed() if wanted in (None, one.id)]

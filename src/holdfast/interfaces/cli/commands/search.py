@@ -52,7 +52,7 @@ examples:
 def run(invocation: Invocation) -> int:
     query = " ".join(invocation.all_words)
     most = limit_option(invocation.options.limit, _DEFAULT_LIMIT, least=1)
-    with invocation.open(reads=True) as opened:
+    with invocation.open() as opened:
         one = invocation.options.session is not None and not invocation.options.all_sessions
         wanted = invocation.session(opened) if one else None
         with invocation.busy("searching", opened):

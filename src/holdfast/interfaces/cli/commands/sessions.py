@@ -71,7 +71,7 @@ def run(invocation: Invocation) -> int:
     words = invocation.all_words
     if words:
         _require_action(words)
-    with invocation.open(reads=not words) as opened:
+    with invocation.open() as opened:
         if not words:
             return _list(invocation, opened)
         session = opened.sessions.find(words[1])

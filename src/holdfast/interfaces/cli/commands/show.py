@@ -87,7 +87,7 @@ def run(invocation: Invocation) -> int:
     from holdfast.interfaces.cli.path_arguments import path_mistaken_for_checkpoint
 
     words = invocation.at_most(1, "expected one checkpoint, or one REF:PATH")
-    with invocation.open(reads=True) as opened:
+    with invocation.open() as opened:
         wanted = words[0] if words else "HEAD"
         try:
             with path_mistaken_for_checkpoint(invocation, opened, wanted, "holdfast show HEAD:{}"):

@@ -36,7 +36,7 @@ examples:
 def run(invocation: Invocation) -> int:
     from holdfast.api.stores import lost_stores
 
-    with invocation.open(reads=True) as opened:
+    with invocation.open() as opened:
         session = invocation.session(opened)
         counted = opened.upkeep.statistics(session)
         used_bytes, budget_bytes = opened.upkeep.size_bytes(), opened.upkeep.budget_bytes

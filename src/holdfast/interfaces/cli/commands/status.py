@@ -59,7 +59,7 @@ def _run(invocation: Invocation) -> int:
     from holdfast.interfaces.cli.status_view import Status
     from holdfast.interfaces.daemon.client import ask_about_content
 
-    with invocation.open(reads=True) as opened:
+    with invocation.open() as opened:
         listed = [one.id for one in opened.sessions.listed()]
         session = invocation.session_or_none(opened)
         if session not in listed and invocation.options.session is None:

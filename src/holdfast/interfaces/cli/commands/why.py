@@ -55,7 +55,7 @@ def run(invocation: Invocation) -> int:
     words = invocation.at_most(1, "one file")
     if not words:
         raise UsageError("missing FILE", hint="usage: holdfast why src/app.py:12")
-    with invocation.open(reads=True) as opened:
+    with invocation.open() as opened:
         path, line = _place(invocation, opened, words[0])
         with invocation.busy("looking back", opened):
             found = opened.history.why(
