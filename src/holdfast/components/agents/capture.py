@@ -25,6 +25,7 @@ from holdfast.components.agents.states import (
     directory_content,
     encode_given,
     encode_index,
+    kept_of,
     kind_of,
 )
 from holdfast.components.files import READ_FLAGS, blocks_of, change_stamp
@@ -60,7 +61,7 @@ def capture(
             taken.append(entry)
             total_bytes += size
     if taken:
-        sink.add(INDEX, [encode_index(taken)])
+        sink.add(INDEX, [encode_index(map(kept_of, taken))])
     if encoded:
         sink.add(GIVEN, [encoded])
     facts = {

@@ -224,7 +224,6 @@ class AgentsComponent:
             raise ComponentProblem(error.message) from None
 
     def _active(self, workspace: Path) -> list[str]:
-
         running = [
             f"{agent} is running here (process {process}) and may overwrite restored files"
             for agent, process in running_agents(workspace, self._agents().values())
@@ -286,9 +285,6 @@ def _not_ended(session: str) -> str:
     notified = "its agent is notified of a restore at its next step"
     return Remark(f"session {_clean(session)} is still open; {notified}")
 
-
-if TYPE_CHECKING:
-    pass
 
 _PROCESSES = Path("/proc")
 _ARGUMENT_BYTES = 4096

@@ -72,21 +72,12 @@ def directory_content(mode: int) -> bytes:
     return b"%o" % mode
 
 
-def encode_index(entries: Iterable[Entry]) -> bytes:
-    rows = [
-        [
-            entry.root.value,
-            to_text(b"/".join(entry.path)),
-            kind_of(entry).value,
-            entry.mode,
-            entry.status.st_mtime_ns if kind_of(entry) is Kind.FILE else 0,
-        ]
-        for entry in entries
-    ]
-    return json.dumps(rows, separators=(",", ":")).encode()
+def kept_of(entry: Entry) -> Kept:
+    mtime_ns = entry.status.st_mtime_ns if kind_of(entry) is Kind.FILE else 0
+    return Kept(entry.root, entry.path, kind_of(entry), entry.mode, mtime_ns)
 
 
-def encode_kept(entries: Iterable[Kept]) -> bytes:
+def encode_index(entries: Iterable[Kept]) -> bytes:
     rows = [
         [kept.root.value, to_text(b"/".join(kept.path)), kept.kind.value, kept.mode, kept.mtime_ns]
         for kept in sorted(entries, key=lambda kept: kept.place)
@@ -182,7 +173,7 @@ def without(
     named = set(files(state, contents, roots).values())
     twice = {k.content: b"" for k in gone if k.kind in _WITH_BYTES and k.content not in named}
     rows = [*rest, *(mark for place, mark in marks.items() if _reached(place, gone))]
-    return Remainder(facts, twice | {INDEX: encode_kept(rows)})
+    return Remainder(facts, twice | {INDEX: encode_index(rows)})
 
 
 def _reached(place: tuple[object, tuple[bytes, ...]], gone: Sequence[Kept]) -> bool:

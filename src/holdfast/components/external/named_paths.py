@@ -20,7 +20,7 @@ from holdfast.components.files import DIRECTORY_FLAGS, entered
 from holdfast.domain.external_paths import NotFollowed, require_kept
 from holdfast.domain.ignore.defaults import DEFAULT_RULES
 from holdfast.domain.ignore.rules import RuleStack
-from holdfast.domain.paths import STAGING_PREFIX, to_text
+from holdfast.domain.paths import STAGING_PREFIX, ancestors, to_text
 from holdfast.domain.wording import printable
 
 MOST_LOOKS = 10_000
@@ -122,7 +122,7 @@ class PathWalk:
             except LeftOut as reason:
                 look.left_out[name] = str(reason)
         for path in [path for path, reason in look.left_out.items() if reason == _NO_WAY]:
-            if any(_is_no_directory(look.entries.get(above)) for above in above_of(path)):
+            if any(_is_no_directory(look.entries.get(above)) for above in ancestors(path)):
                 # The entry that replaced its directory is saved, so nothing is at this path.
                 del look.left_out[path]
                 look.entries[path] = Entry(path, None, None)
@@ -200,11 +200,6 @@ class PathWalk:
         if self._looks >= MOST_LOOKS:
             raise LeftOut(f"more than {MOST_LOOKS:,} files and directories were listed")
         self._looks += 1
-
-
-def above_of(path: bytes) -> Iterator[bytes]:
-    while path := path.rpartition(b"/")[0]:
-        yield path
 
 
 def _is_no_directory(entry: Entry | None) -> bool:

@@ -21,7 +21,6 @@ from holdfast.components.external.named_paths import (
     Entry,
     LeftOut,
     PathWalk,
-    above_of,
     display_path,
     look_at,
     opened_directory,
@@ -38,7 +37,7 @@ from holdfast.components.files import NEW_FLAGS, READ_FLAGS, replacement, write_
 from holdfast.domain.component_states import BELOW, SOME
 from holdfast.domain.external_paths import key_of
 from holdfast.domain.ids import Digest
-from holdfast.domain.paths import STAGING_PREFIX
+from holdfast.domain.paths import STAGING_PREFIX, ancestors
 from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.component import ComponentProblem, RestoreOf
 
@@ -119,10 +118,10 @@ class ExternalRestore:
     def _is_chosen(self, path: bytes) -> bool:
         if self._chosen is None or key_of(path) in self._chosen:
             return True
-        return self._below and any(key_of(above) in self._chosen for above in above_of(path))
+        return self._below and any(key_of(above) in self._chosen for above in ancestors(path))
 
     def _plan_one(self, steps: Steps, kept: Kept, wanted: Mapping[bytes, Kept]) -> None:
-        if kept.path not in self._names and not any(a in self._names for a in above_of(kept.path)):
+        if kept.path not in self._names and not any(a in self._names for a in ancestors(kept.path)):
             steps.refused.append((kept.path, "no tool has used it in this workspace"))
             return
         try:
@@ -130,7 +129,7 @@ class ExternalRestore:
             entry = Entry(kept.path, None, None) if gone else look_at(kept.path)
         except LeftOut as reason:
             no_directory = (Kind.FILE, Kind.LINK)
-            above = [wanted[path].kind for path in above_of(kept.path) if path in wanted]
+            above = [wanted[path].kind for path in ancestors(kept.path) if path in wanted]
             if kept.kind is Kind.ABSENT and any(kind in no_directory for kind in above):
                 return  # it was not reachable then either
             steps.refused.append((kept.path, f"{reason} now"))
@@ -159,7 +158,7 @@ class ExternalRestore:
         return above is not None and above.is_directory and self._is_chosen(above.path)
 
     def _is_below_exchanged(self, path: bytes) -> bool:
-        return any(above in self._exchanged for above in above_of(path))
+        return any(above in self._exchanged for above in ancestors(path))
 
     def _exchange(self, steps: Steps, kept: Kept, entry: Entry) -> bool:
         """Whether the entry is replaced by one of another kind, which the user confirms separately:
@@ -274,7 +273,7 @@ class ExternalRestore:
 
 def _covered(path: bytes, covering: Container[bytes], unknown: Container[bytes]) -> bool:
     """Whether everything below one of a path's parents is known."""
-    for above in above_of(path):
+    for above in ancestors(path):
         if above in unknown:
             return False
         if above in covering:

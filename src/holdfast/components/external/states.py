@@ -69,10 +69,6 @@ class Kept:
         return kind_of(entry) is (Kind.DIRECTORY if self.is_directory else self.kind)
 
     @property
-    def key(self) -> str:
-        return key_of(self.path)
-
-    @property
     def content(self) -> str:
         return content_name(self.path)
 
