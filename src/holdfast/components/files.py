@@ -48,6 +48,27 @@ def write_all(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
+@contextmanager
+def new_file(name: bytes, mode: int, dir_fd: int | None = None) -> Iterator[int]:
+    """A handle on a new file, which is synced and closed at the end; `FileExistsError` if the name
+    exists."""
+    fd = os.open(name, NEW_FLAGS, mode, dir_fd=dir_fd)
+    try:
+        yield fd
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def directory_identity(path: bytes) -> tuple[int, int] | None:
+    """Equal for all paths that lead to one directory; None if there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 def change_stamp(status: os.stat_result) -> tuple[int, int, int]:
     """Changes if the content was changed."""
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from holdfast.components.files import DIRECTORY_FLAGS, entered
+from holdfast.components.files import DIRECTORY_FLAGS, directory_identity, entered
 from holdfast.domain.agent_patterns import Pattern, Root
 from holdfast.domain.paths import GIT_DIRECTORY, STAGING_PREFIX, to_text
 from holdfast.domain.wording import printable
@@ -76,7 +76,7 @@ class Roots:
     which no walk enters."""
 
     def __init__(self, workspace: bytes, home: bytes | None, stores: bytes | None) -> None:
-        self.forbidden = _identity(stores)
+        self.forbidden = None if stores is None else directory_identity(stores)
         self._paths: Mapping[Root, bytes | None] = {
             Root.WORKSPACE: workspace,
             Root.HOME: None if home is None else os.path.realpath(home),
@@ -112,16 +112,6 @@ class Roots:
         start = self._open(root)
         with entered(start, path, _make_directory if make else None) as fd:
             yield fd
-
-
-def _identity(path: bytes | None) -> tuple[int, int] | None:
-    if path is None:
-        return None
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 def _make_directory(dir_fd: int, name: bytes) -> None:

@@ -29,9 +29,9 @@ from holdfast.components.agents.states import (
     read_index,
 )
 from holdfast.components.files import (
-    NEW_FLAGS,
     READ_FLAGS,
     blocks_of,
+    new_file,
     replacement,
     write_all,
 )
@@ -221,15 +221,11 @@ class AgentFilesRestore:
         return target
 
     def _write_file(self, kept: Kept, dir_fd: int, temporary: bytes) -> None:
-        fd = os.open(temporary, NEW_FLAGS, 0o600, dir_fd=dir_fd)
-        try:
+        with new_file(temporary, 0o600, dir_fd) as fd:
             for piece in self._request.contents.read(kept.content):
                 write_all(fd, piece)
             os.fchmod(fd, kept.mode)
             os.utime(fd, ns=(kept.mtime_ns, kept.mtime_ns))
-            os.fsync(fd)
-        finally:
-            os.close(fd)
 
     def differences(self) -> Iterator[str]:
         """What differs from the checkpoint after `run`."""

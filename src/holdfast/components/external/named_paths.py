@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from holdfast.components.files import DIRECTORY_FLAGS, entered
+from holdfast.components.files import DIRECTORY_FLAGS, directory_identity, entered
 from holdfast.domain.external_paths import NotFollowed, require_kept
 from holdfast.domain.ignore.defaults import DEFAULT_RULES
 from holdfast.domain.ignore.rules import RuleStack
@@ -109,7 +109,7 @@ class PathWalk:
     """A bounded walk over all names, newest first; `forbidden` directories are not entered."""
 
     def __init__(self, forbidden: Sequence[bytes]) -> None:
-        self._forbidden = {i for path in forbidden if (i := _identity(path)) is not None}
+        self._forbidden = {i for path in forbidden if (i := directory_identity(path)) is not None}
         self._looks = 0
 
     def at(self, names: Sequence[bytes]) -> WalkResult:
@@ -212,11 +212,3 @@ def _require_file(entry: Entry) -> None:
         raise LeftOut("it is not a regular file")
     if entry.status.st_size > LARGEST_FILE_BYTES:
         raise LeftOut(f"it has {entry.status.st_size:,} bytes")
-
-
-def _identity(path: bytes) -> tuple[int, int] | None:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino

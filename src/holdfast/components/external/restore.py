@@ -33,7 +33,7 @@ from holdfast.components.external.states import (
     mode_of,
     read_index,
 )
-from holdfast.components.files import NEW_FLAGS, READ_FLAGS, replacement, write_all
+from holdfast.components.files import READ_FLAGS, new_file, replacement, write_all
 from holdfast.domain.component_states import BELOW, SOME
 from holdfast.domain.external_paths import key_of
 from holdfast.domain.ids import Digest
@@ -291,15 +291,11 @@ def _sync_directories(paths: Iterable[bytes]) -> None:
 
 
 def _write_file(kept: Kept, data: bytes, dir_fd: int, temporary: bytes) -> None:
-    fd = os.open(temporary, NEW_FLAGS, 0o600, dir_fd=dir_fd)
-    try:
+    with new_file(temporary, 0o600, dir_fd) as fd:
         write_all(fd, data)
         _give(fd, kept)
         os.fchmod(fd, kept.mode)
         os.utime(fd, ns=(kept.mtime_ns, kept.mtime_ns))
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _give(fd: int, kept: Kept) -> None:

@@ -22,7 +22,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from holdfast.components.files import NEW_FLAGS, blocks_of, write_all
+from holdfast.components.files import blocks_of, new_file, write_all
 from holdfast.ports.component import ComponentProblem
 from holdfast.values.classes import dataclass, replace
 
@@ -81,16 +81,12 @@ def replace_file(path: bytes, data: bytes, mode: int) -> None:
     os.replace(temporary, path)
 
 
-def write_new(path: bytes, pieces: Iterator[bytes] | list[bytes], mode: int) -> None:
+def write_new(path: bytes, pieces: Iterable[bytes], mode: int) -> None:
     """A new durable file; `FileExistsError` if the name exists."""
-    fd = os.open(path, NEW_FLAGS, mode)
-    try:
+    with new_file(path, mode) as fd:
         for piece in pieces:
             write_all(fd, piece)
         os.fchmod(fd, mode)
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def sync_directory(path: bytes) -> None:
@@ -193,7 +189,7 @@ def own_copy(repository: Repository, owner: str) -> bytes:
     return repository.own(b"index.holdfast-" + owner.encode())
 
 
-def take_lock(repository: Repository, owner: str, pieces: Iterator[bytes], mode: int) -> None:
+def take_lock(repository: Repository, owner: str, pieces: Iterable[bytes], mode: int) -> None:
     """Take `index.lock` with these bytes, durably; `ComponentProblem` if another process has
     it."""
     take_lock_at(repository.own(b"index.lock"), own_copy(repository, owner), pieces, mode)
@@ -204,7 +200,7 @@ def take_lock_at(lock: bytes, copy: bytes, pieces: Iterable[bytes], mode: int) -
     with contextlib.suppress(FileNotFoundError):
         os.unlink(copy)
     try:
-        write_new(copy, iter(pieces), mode)
+        write_new(copy, pieces, mode)
         os.link(copy, lock)
     except FileExistsError:
         os.unlink(copy)

@@ -133,7 +133,7 @@ def _locked_index(git: Git, target: GitState, request: RestoreOf) -> Iterator[Ca
     """The index lock as git takes it, with the new index in it; always released."""
     repository = git.repository
     index, lock = repository.own(b"index"), repository.own(b"index.lock")
-    pieces = request.contents.read(INDEX) if target.has_index else iter(())
+    pieces = request.contents.read(INDEX) if target.has_index else ()
     mode = os.stat(index).st_mode & 0o777 if os.path.exists(index) else _LOCK_MODE
     placed = False
 

@@ -384,7 +384,7 @@ class WorktreesRestore:
         if one.shared is not None:
             shared = b"".join(self._request.contents.read(one.shared))
             write_shared(repository, one.shared.rpartition("/")[2], shared)
-        take_lock(repository, self._request.owner, iter([data]), _INDEX_MODE)
+        take_lock(repository, self._request.owner, [data], _INDEX_MODE)
         os.replace(place + b".lock", place)
         os.unlink(own_copy(repository, self._request.owner))
         sync_directory(there.git_dir)

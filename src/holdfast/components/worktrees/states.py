@@ -24,10 +24,10 @@ from blake3 import blake3
 
 from holdfast.components.files import (
     DIRECTORY_FLAGS,
-    NEW_FLAGS,
     READ_FLAGS,
     blocks_of,
     entered,
+    new_file,
     replacement,
     write_all,
 )
@@ -203,7 +203,10 @@ class WorktreeFiles:
                 if kind == LINK:
                     os.symlink(b"".join(pieces), beside, dir_fd=parent)
                 else:
-                    _write_file(parent, beside, 0o755 if kind == EXECUTABLE else 0o644, pieces)
+                    mode = 0o755 if kind == EXECUTABLE else 0o644
+                    with new_file(beside, mode, parent) as fd:
+                        for piece in pieces:
+                            write_all(fd, piece)
             os.fsync(parent)
 
     def remove(self, path: bytes) -> None:
@@ -234,13 +237,3 @@ class WorktreeFiles:
 def _make_directory(above: int, name: bytes) -> None:
     with contextlib.suppress(FileExistsError):
         os.mkdir(name, 0o755, dir_fd=above)
-
-
-def _write_file(parent: int, name: bytes, mode: int, pieces: Iterator[bytes]) -> None:
-    fd = os.open(name, NEW_FLAGS, mode, dir_fd=parent)
-    try:
-        for piece in pieces:
-            write_all(fd, piece)
-        os.fsync(fd)
-    finally:
-        os.close(fd)
