@@ -115,9 +115,7 @@ class Acceptance:
 
     def _stage(self, place: Scratch) -> _Staged:
         """Stages by git's own rules; checks the repository's ownership first."""
-        seen = self._git.run("rev-parse", "--absolute-git-dir").rstrip(b"\n")
-        if not os.path.samefile(seen, self._repository.git_dir):
-            raise GitFailed(f"git uses {os.fsdecode(seen)} instead", "see: git fsck")
+        self._git.require_own_repository()
         head = read_head(self._repository)
         place.begin(head.commit)
         changes = [(self._prefix + change.path, change) for change in self._work.changes]

@@ -38,28 +38,30 @@ _IDENTITY = tuple(
     f"GIT_{role}_{part}" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")
 )
 
+_RESET_INDEX = "its index is damaged: remove {index} and run: git reset"
+_DAMAGED_OBJECTS = "objects are damaged or missing; to list them: git fsck --full"
 _FIXES = (
     (
         "dubious ownership",
         "git does not trust this directory: git config --global --add safe.directory {top}",
     ),
-    ("index file", "its index is damaged: remove {index} and run: git reset"),
-    ("bad signature", "its index is damaged: remove {index} and run: git reset"),
+    ("index file", _RESET_INDEX),
+    ("bad signature", _RESET_INDEX),
     (
         "index.lock",
         "another git process is running or has crashed: if none is running, remove {index}.lock",
     ),
     ("cannot lock ref", "another git process is running, or a branch name conflicts"),
-    ("object file", "objects are damaged or missing; to list them: git fsck --full"),
-    ("bad object", "objects are damaged or missing; to list them: git fsck --full"),
-    ("bad tree", "objects are damaged or missing; to list them: git fsck --full"),
-    ("unable to read", "objects are damaged or missing; to list them: git fsck --full"),
-    ("inflate:", "objects are damaged or missing; to list them: git fsck --full"),
-    ("loose object", "objects are damaged or missing; to list them: git fsck --full"),
-    ("nonexistent object", "objects are damaged or missing; to list them: git fsck --full"),
-    ("packfile", "objects are damaged or missing; to list them: git fsck --full"),
-    ("invalid object", "objects are damaged or missing; to list them: git fsck --full"),
-    ("Not a valid", "objects are damaged or missing; to list them: git fsck --full"),
+    ("object file", _DAMAGED_OBJECTS),
+    ("bad object", _DAMAGED_OBJECTS),
+    ("bad tree", _DAMAGED_OBJECTS),
+    ("unable to read", _DAMAGED_OBJECTS),
+    ("inflate:", _DAMAGED_OBJECTS),
+    ("loose object", _DAMAGED_OBJECTS),
+    ("nonexistent object", _DAMAGED_OBJECTS),
+    ("packfile", _DAMAGED_OBJECTS),
+    ("invalid object", _DAMAGED_OBJECTS),
+    ("Not a valid", _DAMAGED_OBJECTS),
     ("not a git repository", "the repository is damaged; for details: git fsck --full"),
     (
         "transport",
@@ -101,15 +103,14 @@ class Git:
         """The standard output; `GitFailed` for a status other than 0."""
         import subprocess  # late: most saves find that nothing in git has changed
 
-        program = find_git(self._variables)
-        settings = [part for setting in (*_CONFIG, *config) for part in ("-c", setting)]
+        command = self._command(arguments, config)
         environment = self._environment
         if as_user:
             named = {n: self._variables[n] for n in _IDENTITY if n in self._variables}
             environment = {**environment, **named}
         try:
             done = subprocess.run(
-                [program, "--no-pager", *settings, *arguments],
+                command,
                 input=given,
                 capture_output=True,
                 cwd=self.repository.top,
@@ -130,11 +131,10 @@ class Git:
         its error output."""
         import subprocess
 
-        program = find_git(self._variables)
-        settings = [part for setting in (*_CONFIG, *config) for part in ("-c", setting)]
+        command = self._command(arguments, config)
         try:
             return subprocess.Popen(
-                [program, "--no-pager", *settings, *arguments],
+                command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -144,10 +144,21 @@ class Git:
         except OSError as error:
             raise GitFailed(f"git cannot be run: {error.strerror}") from None
 
+    def _command(
+        self, arguments: Sequence[str | bytes], config: Sequence[str]
+    ) -> list[str | bytes]:
+        settings = [part for setting in (*_CONFIG, *config) for part in ("-c", setting)]
+        return [find_git(self._variables), "--no-pager", *settings, *arguments]
+
+    def require_own_repository(self) -> None:
+        """Require that git uses this repository, and no other."""
+        seen = self.run("rev-parse", "--absolute-git-dir").rstrip(b"\n")
+        if not os.path.samefile(seen, self.repository.git_dir):
+            raise GitFailed(f"git uses {os.fsdecode(seen)} instead", "see: git fsck")
+
     def damaged_index(self) -> str:
         """What git would report of an index if it verified all of it."""
-        index = os.fsdecode(self.repository.own(b"index"))
-        return f"its index is damaged: remove {index} and run: git reset"
+        return _RESET_INDEX.format(index=os.fsdecode(self.repository.own(b"index")))
 
     def failure(self, arguments: Sequence[str | bytes], errors: bytes) -> GitFailed:
         said = errors.decode("utf-8", "replace")

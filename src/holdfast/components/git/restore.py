@@ -77,7 +77,7 @@ def present_status(git: Git, request: RestoreOf) -> RepositoryStatus:
 def restore(git: Git, request: RestoreOf) -> None:
     """`ComponentProblem` if it fails; it may be partly done then."""
     target = decode_state(request.target)
-    _require_own_repository(git)
+    git.require_own_repository()
     present = present_status(git, request)
     plan = make_plan(git, present, target, request)
     if plan.blocked:
@@ -119,13 +119,6 @@ def _restore_head(
     if plan.put_operation and request.target.content(OPERATION) is not None:
         files = decode_files(b"".join(request.contents.read(OPERATION)))
     put_files(git.repository, files)
-
-
-def _require_own_repository(git: Git) -> None:
-    """Require that git uses the expected repository, and no other."""
-    seen = git.run("rev-parse", "--absolute-git-dir").rstrip(b"\n")
-    if not os.path.samefile(seen, git.repository.git_dir):
-        raise GitFailed(f"git uses {os.fsdecode(seen)} instead", "see: git fsck")
 
 
 @contextmanager
