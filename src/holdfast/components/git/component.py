@@ -158,15 +158,14 @@ class GitComponent:
             return None  # a broken repository is reported where it matters
 
     def place(self, request: CaptureRequest) -> PresentGit | None:
-        from holdfast.components.git.drift import present, present_as_before
+        from holdfast.components.git.drift import present
         from holdfast.components.git.references import BrokenReference
 
         repository = find_repository(request.workspace, ours=self._ours)
         if repository is None:
             return None
         try:
-            known = present_as_before(repository, request)
-            return known or present(repository, self._environment, request)
+            return present(repository, self._environment, request)
         except BrokenReference:
             return None  # a broken repository is reported where it matters
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.dirty_files import all_dirty, dirty_now
@@ -101,46 +102,36 @@ def _known(repository: Repository, head: Head) -> Mapping[bytes, IndexEntry]:
     return IndexEntries(index, head.commit) if index else {}
 
 
-def present_as_before(repository: Repository, request: CaptureRequest) -> PresentGit | None:
-    """None if the previous state does not tell."""
-    previous = request.previous
-    if previous is None or not is_as_before(repository, previous, now_ns=request.now_ns):
-        return None
-    found = dirty_now(repository, request, previous, request.changed())
-    return None if found is None else _present(read_head(repository), int(found["count"]))
-
-
 def present(
     repository: Repository, environment: Mapping[str, str], request: CaptureRequest
 ) -> PresentGit:
-    head = read_head(repository)
-    return _present(head, _dirty(repository, environment, request, head))
-
-
-def _present(head: Head, dirty: int | None) -> PresentGit:
+    head, previous, dirty = read_head(repository), request.previous, None
+    if previous is not None and is_as_before(repository, previous, now_ns=request.now_ns):
+        dirty = dirty_now(repository, request, previous, request.changed())
+    if dirty is None:
+        dirty = _dirty(repository, environment, request, head)
     branch = None if head.ref is None else to_text(head.ref.removeprefix(HEADS))
-    return PresentGit(branch, head.commit, dirty)
+    return PresentGit(branch, head.commit, None if dirty is None else int(dirty["count"]))
 
 
 def _dirty(
     repository: Repository, environment: Mapping[str, str], request: CaptureRequest, head: Head
-) -> int | None:
+) -> dict[str, Any] | None:
     """None if unknown."""
     try:
         with opened(repository.own(b"index")) as index_fd:
             if index_fd is None:
-                return 0
+                return {"count": 0}
             git = Git(repository, environment, request.timeout_s)
             staged = [path for _, path in read_staged(git, head.commit).rows]
             # The dirty files of a split index are unknown anyway.
             submodules = read_submodules(git, head.commit, index_fd, is_split=False)
             workspace = os.fsencode(request.workspace)
-            found = all_dirty(
+            return all_dirty(
                 repository, workspace, index_fd, head.commit, staged, submodules, request.seen
             )
     except (GitFailed, UnknownIndex, OSError):
         return None
-    return None if found is None else int(found["count"])
 
 
 _SHOWN = 3
