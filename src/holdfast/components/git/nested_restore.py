@@ -65,25 +65,22 @@ class NestedRestore:
 
     def plan(self) -> ComponentPreview:
         actions: list[str] = []
-        warnings: list[str] = []
         blocked: list[str] = []
+        differing: set[str] = set()
         steps, left = self._steps()
         for step in steps:
             seen = self._preview(step)
             actions += [f"{step.shown}: {line}" for line in seen.actions]
             blocked += [f"{step.shown}: {line}" for line in seen.blocked]
+            if seen.actions or seen.blocked:
+                differing.add(step.shown)
         if self._is_exact:
             return ComponentPreview(tuple(actions), tuple(left), tuple(blocked))
-        if actions or blocked:
-            names = ", ".join(sorted({step.shown for step in steps if self._differs(step)}))
-            warnings.append(
-                f"the git state of {names} is kept as it is; to restore it: --git exact"
-            )
-        return ComponentPreview((), tuple(warnings))
-
-    def _differs(self, step: _Step) -> bool:
-        seen = self._preview(step)
-        return bool(seen.actions or seen.blocked)
+        if not differing:
+            return ComponentPreview()
+        names = ", ".join(sorted(differing))
+        kept = f"the git state of {names} is kept as it is; to restore it: --git exact"
+        return ComponentPreview(warnings=(kept,))
 
     def restore(self) -> None:
         if not self._is_exact:
