@@ -28,7 +28,7 @@ from holdfast.components.git.reference_choice import (
 )
 from holdfast.components.git.references import LINK, TAGS, Head, read_all, read_head
 from holdfast.components.git.repository import Repository, read_whole
-from holdfast.components.git.stash import StashEntry, parse_log, read_stash_log
+from holdfast.components.git.stash import StashEntry, read_stash
 from holdfast.components.git.states import (
     BRANCH,
     INDEX,
@@ -90,7 +90,7 @@ def _plan_of(
     git: Git, present: RepositoryStatus, target: GitState, way: str, label: str
 ) -> GitPlan:
     if way == EXACT:
-        return _exact(present, target)
+        return GitPlan(target.head, _moves(present, target.refs), put_operation=True)
     if way == BRANCH:
         ref = new_branch(git.repository, label, target.head.commit)
         return GitPlan(
@@ -100,21 +100,19 @@ def _plan_of(
         )
     if way == REVERT:
         return GitPlan(
-            Head(present.head.ref, present.head.commit, present.head.holder),
+            present.head,
             (),
             put_operation=False,
             revert_to=target.head.commit,
             makes_commit=_differs(git, present.head.commit, target.head.commit),
         )
     if way == REFS:
-        head = Head(present.head.ref, present.head.commit, present.head.holder)
-        return GitPlan(head, (), put_operation=False, moves_head=False)
+        return GitPlan(present.head, (), put_operation=False, moves_head=False)
     raise GitFailed(f"unknown git mode: {way!r}", "modes: exact, branch, revert, refs")
 
 
 def _with_choice(git: Git, plan: GitPlan, choice: ReferenceChoice, request: RestoreOf) -> GitPlan:
-    every = read_all(git.repository)
-    now = {**every.branches, **every.tags}
+    now = read_all(git.repository).both
     moved = {move.ref for move in plan.moves}
     more = tuple(
         Move(ref, now.get(ref), value)
@@ -122,7 +120,7 @@ def _with_choice(git: Git, plan: GitPlan, choice: ReferenceChoice, request: Rest
         if ref not in moved and now.get(ref) != value
     )
     stash = choice.stash
-    if stash is not None and stash == parse_log(read_stash_log(git.repository)):
+    if stash is not None and stash == read_stash(git.repository):
         stash = None
     objects: dict[str, bytes] = {}
     has_objects = request.target.content(TAG_OBJECTS) is not None
@@ -165,10 +163,6 @@ def _slashes(ref: bytes) -> list[int]:
     return [at for at, byte in enumerate(ref) if byte == ord("/")][2:]
 
 
-def _exact(present: RepositoryStatus, target: GitState) -> GitPlan:
-    return GitPlan(target.head, _moves(present, target.refs), put_operation=True)
-
-
 def _moves(present: RepositoryStatus, wanted: Mapping[bytes, str | None]) -> tuple[Move, ...]:
     there = dict(present.refs)
     if present.head.holder is not None:
@@ -182,9 +176,7 @@ def _moves(present: RepositoryStatus, wanted: Mapping[bytes, str | None]) -> tup
 
 def _differs(git: Git, one: str | None, other: str | None) -> bool:
     """Whether two commits have different content; None means no content."""
-    if one == other or (one is None and other is None):
-        return False
-    return tree_of(git, one) != tree_of(git, other)
+    return one != other and tree_of(git, one) != tree_of(git, other)
 
 
 def tree_of(git: Git, commit: str | None, *, write: bool = False) -> str:
@@ -309,7 +301,7 @@ def _describe_move(git: Git, move: Move, created: str) -> list[str]:
 def _describe_stash(git: Git, plan: GitPlan) -> list[str]:
     if plan.stash is None:
         return []
-    now = {entry.oid for entry in parse_log(read_stash_log(git.repository))}
+    now = {entry.oid for entry in read_stash(git.repository)}
     then = {entry.oid for entry in plan.stash}
     back = [entry.shown for entry in reversed(plan.stash) if entry.oid not in now]
     lines = []

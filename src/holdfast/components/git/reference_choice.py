@@ -29,7 +29,7 @@ from holdfast.components.git.repository import Repository
 from holdfast.components.git.stash import (
     StashEntry,
     parse_log,
-    read_stash_log,
+    read_stash,
     with_entries,
 )
 from holdfast.components.git.states import (
@@ -81,20 +81,15 @@ def differing(
     repository: Repository, head: Head, mode: str, state: ComponentState, contents: ContentSource
 ) -> ChangedReferences:
     """`ComponentProblem` for lists that no capture could have made."""
-    try:
-        then = _list(state, contents, BRANCHES) | _list(state, contents, TAGS_CONTENT)
-        log = b"".join(contents.read(STASH)) if state.content(STASH) is not None else b""
-    except ValueError as error:
-        raise ComponentProblem(f"the checkpoint's git data is unusable: {error}") from None
-    every = read_all(repository)
-    now = {**every.branches, **every.tags}
+    then = _list(state, contents, BRANCHES) | _list(state, contents, TAGS_CONTENT)
+    now = read_all(repository).both
     with_head = _with_head(head, way_of(mode)[0], state)
     changed = {
         ref: value
         for ref, value in then.items()
         if value is not None and now.get(ref) != value and ref not in with_head
     }
-    stash_then, stash_now = parse_log(log), parse_log(read_stash_log(repository))
+    stash_then, stash_now = _stash_of(state, contents), read_stash(repository)
     there = {entry.oid for entry in stash_now}
     gone = [entry for entry in stash_then if entry.oid not in there]
     return ChangedReferences(changed, then, now, _occupied(repository), gone, stash_then, stash_now)
@@ -103,7 +98,15 @@ def differing(
 def _list(state: ComponentState, contents: ContentSource, name: str) -> dict[bytes, str | None]:
     if state.content(name) is None:
         return {}
-    return decode_list(b"".join(contents.read(name)))
+    try:
+        return decode_list(b"".join(contents.read(name)))
+    except ValueError as error:
+        raise ComponentProblem(f"the checkpoint's git data is unusable: {error}") from None
+
+
+def _stash_of(state: ComponentState, contents: ContentSource) -> list[StashEntry]:
+    log = b"" if state.content(STASH) is None else b"".join(contents.read(STASH))
+    return parse_log(log)
 
 
 def _with_head(head: Head, way: str, state: ComponentState) -> set[bytes]:
@@ -144,14 +147,8 @@ def choose(
 
 
 def _replaced(state: ComponentState, contents: ContentSource) -> ReferenceChoice:
-    try:
-        rows = _list(state, contents, REPLACED)
-    except ValueError as error:
-        raise ComponentProblem(f"the checkpoint's git data is unusable: {error}") from None
-    stash = None
-    if STASH_REF in rows:
-        log = b"".join(contents.read(STASH)) if state.content(STASH) is not None else b""
-        stash = parse_log(log)
+    rows = _list(state, contents, REPLACED)
+    stash = _stash_of(state, contents) if STASH_REF in rows else None
     return ReferenceChoice({ref: oid for ref, oid in rows.items() if ref != STASH_REF}, stash)
 
 
@@ -205,10 +202,9 @@ def replaced_by(repository: Repository, head: Head, intended: Intended) -> bytes
         return b""  # the restore itself will report it
     if not choice.wanted and choice.stash is None:
         return b""
-    every = read_all(repository)
-    now = {**every.branches, **every.tags}
+    now = read_all(repository).both
     rows: dict[bytes, str | None] = {ref: now.get(ref) for ref in choice.wanted}
     if choice.stash is not None:
-        entries = parse_log(read_stash_log(repository))
+        entries = read_stash(repository)
         rows[STASH_REF] = entries[-1].oid if entries else None
     return encode_list(rows)

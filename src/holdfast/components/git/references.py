@@ -176,6 +176,10 @@ class AllReferences(NamedTuple):
     branches: dict[bytes, str]
     tags: dict[bytes, str]
 
+    @property
+    def both(self) -> dict[bytes, str]:
+        return {**self.branches, **self.tags}
+
 
 def read_all(repository: Repository) -> AllReferences:
     """Starts no process."""

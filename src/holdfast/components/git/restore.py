@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.durability import sync_changed, sync_references
 from holdfast.components.git.index_file import is_same_index
-from holdfast.components.git.operation_files import decode_files, put_files
+from holdfast.components.git.operation_files import Files, decode_files, put_files
 from holdfast.components.git.plan import (
     GitPlan,
     Move,
@@ -39,9 +39,8 @@ from holdfast.components.git.repository import (
 )
 from holdfast.components.git.staged import is_placed, place_shared
 from holdfast.components.git.stash import (
-    parse_log,
     put_entries,
-    read_stash_log,
+    read_stash,
     remove_own_stash_lock,
 )
 from holdfast.components.git.states import (
@@ -90,6 +89,13 @@ def restore(git: Git, request: RestoreOf) -> None:
         put_entries(git, request.owner, plan.stash)
 
 
+def _operation_files(request: RestoreOf) -> Files:
+    """The files of the operation that was in progress at the checkpoint."""
+    if request.target.content(OPERATION) is None:
+        return {}
+    return decode_files(b"".join(request.contents.read(OPERATION)))
+
+
 def _message(request: RestoreOf) -> str:
     return f"holdfast: restore {request.label[:10]} ({way_of(request.mode)[0]})"
 
@@ -115,10 +121,7 @@ def _restore_head(
         _move(git, [move for move in plan.moves if move.new is None], message)
         place_shared(git, request)
         place_index()
-    files = {}
-    if plan.put_operation and request.target.content(OPERATION) is not None:
-        files = decode_files(b"".join(request.contents.read(OPERATION)))
-    put_files(git.repository, files)
+    put_files(git.repository, _operation_files(request) if plan.put_operation else {})
 
 
 @contextmanager
@@ -219,9 +222,7 @@ def verify(git: Git, request: RestoreOf) -> list[str]:
         for ref, oid in target.refs.items():
             if present.refs.get(ref) != oid:
                 wrong.append(f"branch {to_text(ref)} differs from the checkpoint")
-        expected = {}
-        if request.target.content(OPERATION) is not None:
-            expected = decode_files(b"".join(request.contents.read(OPERATION)))
+        expected = _operation_files(request)
         found = {path: data for path, (_, data) in present.operation().items()}
         if found != {path: data for path, (_, data) in expected.items()}:
             wrong.append("merge/rebase state differs from the checkpoint")
@@ -240,14 +241,13 @@ def verify(git: Git, request: RestoreOf) -> list[str]:
 
 def _wrong_references(git: Git, present: RepositoryStatus, request: RestoreOf) -> list[str]:
     choice = choose(git.repository, present.head, request.mode, request.target, request.contents)
-    every = read_all(git.repository)
-    now = {**every.branches, **every.tags}
+    now = read_all(git.repository).both
     wrong = [
         f"{kind_of(ref)} {short_name(ref)} is not at the checkpoint's commit"
         for ref, value in choice.wanted.items()
         if now.get(ref) != value
     ]
-    if choice.stash is not None and choice.stash != parse_log(read_stash_log(git.repository)):
+    if choice.stash is not None and choice.stash != read_stash(git.repository):
         wrong.append("the stash differs from the checkpoint")
     return wrong
 

@@ -62,6 +62,11 @@ def parse_log(log: bytes) -> list[StashEntry]:
     return [StashEntry(m[2].decode(), m[3], m[4] or b"") for m in found if OID.match(m[2])]
 
 
+def read_stash(repository: Repository) -> list[StashEntry]:
+    """The current entries, oldest first."""
+    return parse_log(read_stash_log(repository))
+
+
 def with_entries(
     now: Sequence[StashEntry], then: Sequence[StashEntry], chosen: Collection[str]
 ) -> list[StashEntry]:
