@@ -19,13 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.components.git.references import HEADS, BrokenReference, read_head, read_reference
-from holdfast.components.git.repository import Repository, find_repository, opened
+from holdfast.components.git.repository import find_repository, opened
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.git.branches import MainBranches, Unclear, merged_since, read_moves
 from holdfast.domain.paths import to_text
 from holdfast.domain.wording import printable
 
 if TYPE_CHECKING:
+    from holdfast.components.git.commands import Git
     from holdfast.components.git.mirror_branch import Mirror
     from holdfast.domain.git.commits import AcceptOutcome, AcceptPlan
     from holdfast.ports.repository import (
@@ -40,40 +41,6 @@ _LOG_BYTES = 64 << 10
 _ASKED_S = 20.0
 
 
-def main_branches(workspace: Path, names: Sequence[str]) -> MainBranches | None:
-    """None if there is no readable repository."""
-    repository = find_repository(workspace)
-    if repository is None:
-        return None
-    wanted = {HEADS + name.encode("utf-8", "surrogateescape"): name for name in names}
-    try:
-        head = read_head(repository)
-        tips = {
-            name: commit
-            for ref, name in wanted.items()
-            if (commit := head.commit if ref == head.ref else read_reference(repository, ref))
-        }
-    except (BrokenReference, OSError):
-        return None
-    current = wanted.get(head.ref or b"")
-    under_way = current is not None and os.path.exists(repository.own(b"MERGE_HEAD"))
-    return MainBranches(tips, current if current in tips else None, under_way)
-
-
-def merged_into(
-    workspace: Path, branch: str, known: str, tip: str, environment: Mapping[str, str]
-) -> str | None:
-    """A description of what was merged into a branch between the commits `known` and `tip`."""
-    repository = find_repository(workspace)
-    if repository is None:
-        return None
-    ref = HEADS + branch.encode("utf-8", "surrogateescape")
-    merged = merged_since(read_moves(_end_of(repository.shared(b"logs", ref))), known, tip)
-    if isinstance(merged, Unclear):
-        merged = _asked(repository, ref, known, tip, environment)
-    return None if merged is None else f"{merged} into {branch}"
-
-
 def _end_of(path: bytes) -> bytes:
     """The last entries of a log of any length."""
     try:
@@ -86,13 +53,10 @@ def _end_of(path: bytes) -> bytes:
         return b""
 
 
-def _asked(
-    repository: Repository, ref: bytes, known: str, tip: str, environment: Mapping[str, str]
-) -> str | None:
-    """Without a log: a commit with two parents is new, or another branch is at its new commit."""
-    from holdfast.components.git.commands import Git, GitFailed
+def _merge_without_log(git: Git, ref: bytes, known: str, tip: str) -> str | None:
+    """A commit with two parents is new, or another branch is at its new commit."""
+    from holdfast.components.git.commands import GitFailed
 
-    git = Git(repository, environment, _ASKED_S)
     try:
         if git.run("rev-list", "--min-parents=2", "--max-count=1", f"{known}..{tip}", "--"):
             return "Merged a branch"
@@ -120,6 +84,16 @@ def _mirror_warning(ref: bytes) -> str:
     return f"{shown} contains mirror commits and may still have the purged content; delete that ref"
 
 
+def _rebuilt(mirror: Mirror, git: Git, place: MirrorPlace, owner: str) -> MirrorOutcome:
+    from holdfast.components.git.content_holders import refs_elsewhere, root_of
+
+    root = root_of(git, place.branch)
+    mirror.remove()
+    made = mirror.catch_up()
+    left = tuple(_mirror_warning(ref) for ref in refs_elsewhere(git, owner, place, root))
+    return replace(made, warnings=(*made.warnings, *left))
+
+
 class GitWork:
     """`environment` is the user's: PATH, settings, editor and key agents."""
 
@@ -127,16 +101,39 @@ class GitWork:
         self._environment = environment
 
     def main_branches(self, workspace: Path, names: Sequence[str]) -> MainBranches | None:
-
-        return main_branches(workspace, names)
+        repository = find_repository(workspace)
+        if repository is None:
+            return None
+        wanted = {HEADS + name.encode("utf-8", "surrogateescape"): name for name in names}
+        try:
+            head = read_head(repository)
+            tips = {
+                name: commit
+                for ref, name in wanted.items()
+                if (commit := head.commit if ref == head.ref else read_reference(repository, ref))
+            }
+        except (BrokenReference, OSError):
+            return None
+        current = wanted.get(head.ref or b"")
+        under_way = current is not None and os.path.exists(repository.own(b"MERGE_HEAD"))
+        return MainBranches(tips, current if current in tips else None, under_way)
 
     def merged_into(self, workspace: Path, branch: str, *, since: str, tip: str) -> str | None:
+        repository = find_repository(workspace)
+        if repository is None:
+            return None
+        ref = HEADS + branch.encode("utf-8", "surrogateescape")
+        moves = read_moves(_end_of(repository.shared(b"logs", ref)))
+        merged = merged_since(moves, since, tip)
+        if isinstance(merged, Unclear):
+            from holdfast.components.git.commands import Git
 
-        return merged_into(workspace, branch, since, tip, self._environment)
+            git = Git(repository, self._environment, _ASKED_S)
+            merged = _merge_without_log(git, ref, since, tip)
+        return None if merged is None else f"{merged} into {branch}"
 
     def is_unborn(self, workspace: Path) -> bool:
         from holdfast.components.git.accept import named_trouble, require_repository
-        from holdfast.components.git.references import read_head
 
         with named_trouble():
             return read_head(require_repository(workspace)).commit is None
@@ -154,51 +151,37 @@ class GitWork:
     def mirror(
         self, workspace: Path, place: MirrorPlace, history: MirroredHistory
     ) -> MirrorOutcome:
-        return self._mirrored(workspace, place, history, afresh=False)
+        return self._mirrored(workspace, place, history, rebuild=False)
 
     def remake_mirror(
         self, workspace: Path, place: MirrorPlace, history: MirroredHistory
     ) -> MirrorOutcome:
-        return self._mirrored(workspace, place, history, afresh=True)
+        return self._mirrored(workspace, place, history, rebuild=True)
 
     def _mirrored(
-        self, workspace: Path, place: MirrorPlace, history: MirroredHistory, *, afresh: bool
+        self, workspace: Path, place: MirrorPlace, history: MirroredHistory, *, rebuild: bool
     ) -> MirrorOutcome:
         from holdfast.components.git.commands import Git, GitFailed
         from holdfast.components.git.mirror_branch import Mirror
         from holdfast.components.git.references import OtherReferences, require_file_references
-        from holdfast.components.git.repository import find_repository
         from holdfast.ports.repository import MirrorOutcome
 
         repository = find_repository(workspace)
         if repository is None:
             return MirrorOutcome(0, False, ("the workspace is not in a git repository",))
-        mirror = Mirror(Git(repository, self._environment, _TIMEOUT_S), place, history)
+        git = Git(repository, self._environment, _TIMEOUT_S)
+        mirror = Mirror(git, place, history)
         try:
             require_file_references(repository)
-            if not afresh:
+            if not rebuild:
                 return mirror.catch_up()
-            return self._rebuild_mirror(mirror, repository, place, history.owner)
+            return _rebuilt(mirror, git, place, history.owner)
         except (GitFailed, OtherReferences, HoldfastError, OSError, ValueError) as error:
             return MirrorOutcome(0, False, (str(error),))
-
-    def _rebuild_mirror(
-        self, mirror: Mirror, repository: Repository, place: MirrorPlace, owner: str
-    ) -> MirrorOutcome:
-        from holdfast.components.git.commands import Git
-        from holdfast.components.git.content_holders import refs_elsewhere, root_of
-
-        git = Git(repository, self._environment, _TIMEOUT_S)
-        root = root_of(git, place.branch)
-        mirror.remove()
-        made = mirror.catch_up()
-        left = tuple(_mirror_warning(ref) for ref in refs_elsewhere(git, owner, place, root))
-        return replace(made, warnings=(*made.warnings, *left))
 
     def former_mirrors(self, workspace: Path, owner: str) -> Sequence[str]:
         from holdfast.components.git.commands import Git
         from holdfast.components.git.content_holders import refs_elsewhere
-        from holdfast.components.git.repository import find_repository
         from holdfast.ports.component import ComponentProblem
 
         repository = find_repository(workspace)
