@@ -23,13 +23,9 @@ from holdfast.components.files import blocks_of
 from holdfast.components.git import keep_alive as keeping
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.dirty_files import all_dirty
+from holdfast.components.git.durability import BackgroundCall, sync_recent_objects
 from holdfast.components.git.index_file import IndexChecksum
-from holdfast.components.git.loose_objects import (
-    BackgroundCall,
-    NewObject,
-    is_loose,
-    sync_recent_objects,
-)
+from holdfast.components.git.loose_objects import NewObject, is_loose
 from holdfast.components.git.operation_files import (
     Files,
     TooMuch,

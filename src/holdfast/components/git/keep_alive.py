@@ -31,14 +31,13 @@ from contextlib import contextmanager
 
 from holdfast.components.files import DIRECTORY_FLAGS, NEW_FLAGS
 from holdfast.components.git.commands import NO_REFLOG, Git, GitFailed
-from holdfast.components.git.durability import sync_references
+from holdfast.components.git.durability import sync_all, sync_references
 from holdfast.components.git.loose_objects import (
     NewObject,
     add_objects,
     is_loose,
     name_of,
     read_loose,
-    sync_all,
 )
 from holdfast.components.git.references import packed_under, require_file_references
 from holdfast.components.git.repository import Repository

@@ -1,11 +1,8 @@
-"""Loose objects of a repository: finding them, adding small ones, and making them durable.
+"""Loose objects of a repository: finding them, and adding small ones durably.
 
 A file below `objects/` is `type size NUL content`, compressed, and named by its digest. Writing two
 of them takes less time than starting a process. Packed objects are not found here; git must be
 asked for them.
-
-Git does not sync loose objects by default. Objects older than the kernel's writeback delay are on
-disk; the rest is synced, so that a checkpoint never names a commit that a power cut removes.
 """
 
 from __future__ import annotations
@@ -15,108 +12,11 @@ import os
 import stat
 import threading
 import zlib
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import Generic, TypeVar
+from collections.abc import Sequence
 
 from holdfast.components.files import NEW_FLAGS, write_all
 from holdfast.components.git.repository import Repository, TooLarge, read_small
 from holdfast.values.classes import NamedTuple
-
-T = TypeVar("T")
-
-_RECENT_NS = 120 * 1_000_000_000
-_SLACK_NS = 1_000_000_000
-_ONE_BY_ONE = 500
-_AT_ONCE = 16
-_SYNC_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-
-
-def sync_recent_objects(repository: Repository, now_ns: int, synced_ns: int) -> None:
-    """`synced_ns` is the time of the last sync; older objects are on disk."""
-    since_ns = max(now_ns - _RECENT_NS, min(synced_ns, now_ns) - _SLACK_NS)
-    recent: list[bytes] = []
-    for number in range(256):
-        directory = repository.shared(b"objects", b"%02x" % number)
-        try:
-            if os.stat(directory).st_mtime_ns < since_ns:
-                continue
-        except OSError:
-            continue
-        recent.append(directory)
-        # Git packs automatically in the background: a missing file is in a pack, which is
-        # synced.
-        with suppress(FileNotFoundError), os.scandir(directory) as entries:
-            for entry in entries:
-                with suppress(FileNotFoundError):
-                    if entry.stat().st_mtime_ns >= since_ns:
-                        recent.append(entry.path)
-        if len(recent) > _ONE_BY_ONE:
-            os.sync()  # waits for the whole system, but is faster than so many files
-            return
-    sync_all(recent)
-
-
-class BackgroundCall(Generic[T]):
-    """A call in the background; `result` waits for it, and raises its error."""
-
-    def __init__(self, call: Callable[[], T]) -> None:
-        self._results: list[T] = []
-        self._errors: list[BaseException] = []
-
-        def work() -> None:
-            try:
-                self._results.append(call())
-            except BaseException as error:
-                self._errors.append(error)
-
-        self._thread = threading.Thread(target=work, name="holdfast-git", daemon=True)
-        self._thread.start()
-
-    def result(self) -> T:
-        self._thread.join()
-        if self._errors:
-            raise self._errors[0]
-        return self._results[0]
-
-
-def sync_all(paths: Sequence[bytes | int]) -> None:
-    """Sync several at a time, because a file system commits concurrent requests together. An open
-    file is given by its handle."""
-    waiting, errors = list(paths), list[BaseException]()
-
-    def work() -> None:
-        while waiting:
-            try:
-                _sync(waiting.pop())
-            except IndexError:
-                return  # another thread took the last one
-            except BaseException as error:
-                errors.append(error)
-
-    threads = [threading.Thread(target=work) for _ in range(min(_AT_ONCE, len(paths)) - 1)]
-    for thread in threads:
-        thread.start()
-    work()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
-
-
-def _sync(path: bytes | int) -> None:
-    if isinstance(path, int):
-        os.fsync(path)
-        return
-    try:
-        fd = os.open(path, _SYNC_FLAGS)
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
-        return  # packed or removed meanwhile, and packs are synced; or of another user
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
 
 _HEADER_BYTES = 4096
 _HEADER_LENGTH = 32
@@ -193,6 +93,8 @@ def add_objects(
 ) -> None:
     """Add these objects durably, and sync the file `beside`. Their permissions follow the object
     directory, as in a shared repository."""
+    from holdfast.components.git.durability import sync_all  # late: most saves add no object
+
     allowed = stat.S_IMODE(os.stat(repository.shared(b"objects")).st_mode)
     written = []
     try:
