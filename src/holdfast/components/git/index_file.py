@@ -15,19 +15,18 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from holdfast.domain.git.index import UnknownIndex, read_tracked_names, read_varint
+from holdfast.domain.git.index import UnknownIndex, index_entries, read_tracked_names
 from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.component import SeenFile
 from holdfast.values.classes import dataclass
 
 GITLINK = 0o160000
-_HEADER = struct.Struct(">4sII")
+_HEADER = struct.Struct(">4sI4x")
 _STAT = struct.Struct(">10I")
 _OID_AT = 40
 _KIND_AT, _KIND_MASK, _DIRECTORY = 26, 0xF0, 0x40
 _EXTENDED = 0x4000
 _ASSUME_VALID, _SKIP_WORKTREE = 0x8000, 0x40
-_NAME_MASK = 0xFFF
 _STAGE_MASK = 0x30
 _COMPARED_MODE = 0o170100
 """The file type, and whether the user may execute it."""
@@ -179,36 +178,18 @@ def _oid_bytes(like: str | None) -> int:
     return 20 if like is None else len(like) // 2
 
 
-def _starts(data: bytes, oid_bytes: int) -> Iterator[tuple[bytes, int]]:
+def _starts(data: bytes, oid_bytes: int) -> Iterable[tuple[bytes, int]]:
     """Each path, and the offset of its entry."""
     if len(data) < _HEADER.size:
         raise UnknownIndex("it is truncated")
-    magic, version, count = _HEADER.unpack_from(data)
+    magic, version = _HEADER.unpack_from(data)
     if magic != b"DIRC" or version not in (2, 3, 4):
         raise UnknownIndex(f"its version {version} is not supported")
-    at, path, fixed = _HEADER.size, b"", _OID_AT + oid_bytes
     try:
-        for _ in range(count):
-            flags_at = at + fixed
-            flags = data[flags_at] << 8 | data[flags_at + 1]
-            name_at = flags_at + (4 if flags & _EXTENDED else 2)
-            if version == 4:
-                stripped, name_at = read_varint(data, name_at)
-                end = data.index(b"\0", name_at)
-                path = path[: len(path) - stripped] + data[name_at:end]
-                after = end + 1
-            else:
-                length = flags & _NAME_MASK
-                end = name_at + length if length < _NAME_MASK else data.index(b"\0", name_at)
-                path = data[name_at:end]
-                after = at + (end - at + 8 & ~7)
-            if data[end] or b"\0" in path:
-                # Usually caused by object names of another length.
-                raise ValueError("a path is not terminated")
-            yield path, at
-            at = after
+        names, places, _ = index_entries(data, version, oid_bytes)
     except (IndexError, ValueError):
         raise UnknownIndex("it is damaged") from None
+    return zip(names, places, strict=True)
 
 
 def _entry(data: bytes, at: int, oid_bytes: int, path: bytes) -> IndexEntry:

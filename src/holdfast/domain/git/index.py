@@ -60,20 +60,22 @@ def read_tracked_names(data: bytes) -> TrackedNames:
         raise UnknownIndex("it is not a git index of a supported version")
     for oid_bytes in _FIXED_BYTES:
         try:
-            names, links, end = _entries(data, version, oid_bytes)
+            names, places, end = index_entries(data, version, oid_bytes)
             shared = _shared_part(data, end, oid_bytes)
         except (IndexError, ValueError):
             continue
-        return TrackedNames(names, frozenset(links), shared)
+        rows = zip(names, places, strict=True)
+        links = frozenset(name for name, at in rows if data[at + _MODE_AT] == _GITLINK)
+        # An entry that replaces one in the shared part has no name.
+        return TrackedNames(tuple(sorted(filter(None, names))), links - {b""}, shared)
     raise UnknownIndex("it is damaged")
 
 
-def _entries(
-    data: bytes, version: int, oid_bytes: int
-) -> tuple[tuple[bytes, ...], list[bytes], int]:
-    """The names, the submodules among them, and the offset after the entries."""
+def index_entries(data: bytes, version: int, oid_bytes: int) -> tuple[list[bytes], list[int], int]:
+    """The names, the offset of each entry, and the offset after the last one. `IndexError` or
+    `ValueError` if the bytes are no entries, mostly because of object names of another length."""
     names: list[bytes] = []
-    links: list[bytes] = []
+    places: list[int] = []
     fixed = _FIXED_BYTES[oid_bytes]
     at, name = _HEADER_BYTES, b""
     for _ in range(int.from_bytes(data[8:12], "big")):
@@ -81,7 +83,7 @@ def _entries(
         flags, low = data[flags_at], data[flags_at + 1]
         name_at = flags_at + (4 if flags & _EXTENDED else 2)
         if version == 4:
-            stripped, name_at = read_varint(data, name_at)
+            stripped, name_at = _read_varint(data, name_at)
             end = data.index(b"\0", name_at)
             name = name[: len(name) - stripped] + data[name_at:end]
             after = end + 1
@@ -92,14 +94,12 @@ def _entries(
             after = at + (end - at + 8 & ~7)
         if data[end]:
             raise ValueError("a path is not terminated")
-        if name:  # an entry that replaces one in the shared part has no name
-            names.append(name)
-            if data[at + _MODE_AT] == _GITLINK:
-                links.append(name)
+        names.append(name)
+        places.append(at)
         at = after
     if any(b"\0" in name for name in names):
         raise ValueError("a path contains a zero byte")
-    return tuple(sorted(names)), links, at
+    return names, places, at
 
 
 def _shared_part(data: bytes, at: int, oid_bytes: int) -> bytes | None:
@@ -116,7 +116,7 @@ def _shared_part(data: bytes, at: int, oid_bytes: int) -> bytes | None:
     return shared
 
 
-def read_varint(data: bytes, at: int) -> tuple[int, int]:
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
     """A number in a version 4 index, and the offset after it."""
     byte = data[at]
     value, at = byte & 0x7F, at + 1
