@@ -22,7 +22,7 @@ from typing import Any
 from holdfast.components.files import blocks_of
 from holdfast.components.git import keep_alive as keeping
 from holdfast.components.git.commands import Git, GitFailed
-from holdfast.components.git.dirty_files import all_dirty
+from holdfast.components.git.dirty_files import all_dirty, listed_count
 from holdfast.components.git.durability import BackgroundCall, sync_recent_objects
 from holdfast.components.git.index_file import IndexChecksum
 from holdfast.components.git.loose_objects import NewObject, is_loose
@@ -72,8 +72,6 @@ from holdfast.ports.component import Captured, CaptureRequest, ComponentProblem,
 from holdfast.values.classes import NamedTuple
 
 _TRIES = 3
-_MOST_NAMES = 500
-_MOST_NAMES_BYTES = 50_000
 _MOST_STASHES, _LONGEST_MESSAGE = 256, 200
 _OLD_LOCK_NS = 60 * 1_000_000_000
 
@@ -181,12 +179,13 @@ class RepositoryCapture:
                 f"a crashed git process left its lock; if no git is running, remove {lock}"
             )
         staged = taken.staged
+        listed = staged.rows[: listed_count(path for _, path in staged.rows)]
         taken.facts = {
             "head": {"ref": _text(head.ref), "commit": head.commit},
             "refs": {to_text(ref): oid for ref, oid in sorted(refs.items())},
             "index": found.has_index,
             "operation": operation_name(found.operation_paths),
-            "staged": _some_names(staged),
+            "staged": [[status, to_text(path)] for status, path in listed],
             "staged_count": len(staged.rows),
             "stash": self._stash(stash),
             "branches": len(every.branches),
@@ -423,17 +422,6 @@ class RepositoryCapture:
             return commits, taken.staged.blobs
         named, blobs = keeping.existing_objects(self._git, named_objects(lasting))
         return commits + named, taken.staged.blobs | blobs
-
-
-def _some_names(staged: Staged) -> list[list[str]]:
-    """A limited number for display; the index has all."""
-    rows, room = [], _MOST_NAMES_BYTES
-    for status, path in staged.rows[:_MOST_NAMES]:
-        room -= len(path)
-        if room < 0:
-            break
-        rows.append([status, to_text(path)])
-    return rows
 
 
 def _key(references: Mapping[bytes, str]) -> str:

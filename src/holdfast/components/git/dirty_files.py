@@ -15,6 +15,7 @@ import os
 import stat
 from collections.abc import Callable, Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
+from itertools import accumulate, islice
 from typing import Any
 
 from holdfast.components.files import blocks_of
@@ -151,6 +152,12 @@ def dirty_now(
         return None
 
 
+def listed_count(paths: Iterable[bytes]) -> int:
+    """How many of these paths, from the first, a checkpoint lists; it counts the others."""
+    sizes = accumulate(map(len, islice(paths, _MOST_NAMES)))
+    return sum(size <= _MOST_NAMES_BYTES for size in sizes)
+
+
 class _WorkingTree:
     """Tracked files of the working tree, compared with the index."""
 
@@ -221,15 +228,9 @@ class _WorkingTree:
     ) -> dict[str, Any]:
         dirty = {*staged, *(from_text(row[0]) for row in submodules if _is_elsewhere(*row))}
         dirty.update(path for path in paths if path not in dirty and self._is_dirty(path))
-        start = len(self._prefix)
-        files, room = [], _MOST_NAMES_BYTES
         inside = sorted(path for path in dirty if path.startswith(self._prefix))
-        for path in inside[:_MOST_NAMES]:
-            room -= len(path)
-            if room < 0:
-                break
-            files.append(to_text(path[start:]))
-        return {"count": len(inside), "files": files}
+        listed = inside[: listed_count(inside)]
+        return {"count": len(inside), "files": [to_text(p[len(self._prefix) :]) for p in listed]}
 
     def _is_dirty(self, path: bytes) -> bool:
         if not path.startswith(self._prefix):

@@ -50,18 +50,17 @@ class GitState:
     refs: Mapping[bytes, str | None]
     has_index: bool
     operation: str | None
-    kept: str | None
 
 
 def decode_state(state: ComponentState) -> GitState:
     """`ComponentProblem` if no capture could have made this."""
     try:
-        return _decode(state.facts, state.notes)
+        return _decode(state.facts)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ComponentProblem(f"the checkpoint's git data is unusable: {error}") from None
 
 
-def _decode(facts: Mapping[str, Any], notes: Mapping[str, Any]) -> GitState:
+def _decode(facts: Mapping[str, Any]) -> GitState:
     ref, commit = facts["head"]["ref"], facts["head"]["commit"]
     refs = {checked_branch(name): _oid(oid) for name, oid in facts["refs"].items()}
     if type(facts["index"]) is not bool:
@@ -69,7 +68,7 @@ def _decode(facts: Mapping[str, Any], notes: Mapping[str, Any]) -> GitState:
     head = Head(None if ref is None else checked_branch(ref), _oid(commit))
     if head.ref is None and head.commit is None:
         raise ValueError("HEAD has no target")
-    return GitState(head, refs, facts["index"], facts["operation"], _oid(notes.get("commit")))
+    return GitState(head, refs, facts["index"], facts["operation"])
 
 
 def checked_branch(text: str) -> bytes:
@@ -142,8 +141,11 @@ def describe(state: ComponentState) -> Iterator[str]:
 
 def _own(facts: Mapping[str, Any], dirty: Any = None) -> Iterator[str]:
     """`dirty` is the capture's note, if there is one."""
+    from holdfast.domain.git.drift import head_words  # late: no save describes a state
+
     count, files = (dirty["count"], dirty["files"]) if isinstance(dirty, Mapping) else (0, [])
-    yield _head(facts["head"]) + (f", {count:,} dirty" if count else "")
+    ref, commit = facts["head"]["ref"], facts["head"]["commit"]
+    yield head_words(ref and ref.removeprefix("refs/heads/"), commit, count)
     if count:
         more = f" and {count - _SHOWN:,} more" if count > _SHOWN else ""
         yield f"dirty: {', '.join(printable(name) for name in files[:_SHOWN])}{more}"
@@ -164,12 +166,6 @@ def _own(facts: Mapping[str, Any], dirty: Any = None) -> Iterator[str]:
         yield f"{count_words(len(facts['submodules']), 'submodule')}{off}"
     if facts["shallow"]:
         yield "a shallow clone"
-
-
-def _head(head: dict[str, Any]) -> str:
-    commit, ref = head["commit"], head["ref"]
-    name = "detached" if ref is None else printable(ref.removeprefix("refs/heads/"))
-    return f"{name}, no commit yet" if commit is None else f"{name}@{commit[:7]}"
 
 
 def _some(rows: list[list[str]]) -> str:

@@ -100,7 +100,7 @@ class PresentGit:
     dirty: int | None
 
     def __str__(self) -> str:
-        return _words(self.branch, self.commit, self.dirty)
+        return head_words(self.branch, self.commit, self.dirty)
 
 
 def git_place(state: ComponentState | None, checkpoint: Checkpoint | None) -> str | None:
@@ -111,10 +111,10 @@ def git_place(state: ComponentState | None, checkpoint: Checkpoint | None) -> st
     ref, commit = head.get("ref"), head.get("commit")
     branch = str(ref).removeprefix("refs/heads/") if ref else None
     dirty = dirty_files(state, checkpoint)
-    return _words(branch, commit and str(commit), None if dirty is None else dirty["count"])
+    return head_words(branch, commit and str(commit), None if dirty is None else dirty["count"])
 
 
-def _words(branch: str | None, commit: str | None, dirty: int | None) -> str:
+def head_words(branch: str | None, commit: str | None, dirty: int | None) -> str:
     name = printable(branch) if branch else "detached"
     words = f"{name}@{commit[:_SHORT]}" if commit else f"{name}, no commit yet"
     return f"{words}, {dirty:,} dirty" if dirty else words
