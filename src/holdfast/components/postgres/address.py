@@ -190,15 +190,7 @@ _BY_WORDS = (
 )
 
 
-class PostgresFailed(ComponentProblem):
-    """The error message, with the SQL state if there is one."""
-
-    def __init__(self, message: str, state: str | None = None) -> None:
-        super().__init__(message)
-        self.state = state
-
-
-def failure(address: Address, doing: str, said: bytes) -> PostgresFailed:
+def failure(address: Address, doing: str, said: bytes) -> ComponentProblem:
     """From a tool's error output."""
     text = address.redacted(said.decode("utf-8", "replace"))
     found = list(_SAID.finditer(text))
@@ -210,11 +202,11 @@ def failure(address: Address, doing: str, said: bytes) -> PostgresFailed:
     message = f"{address.shown}: {doing}: {line or 'it failed'}"
     if fix is not None:
         message += f"; {fix.format(source=address.source)}"
-    return PostgresFailed(message, state)
+    return ComponentProblem(message)
 
 
-def too_slow(address: Address, doing: str, timeout_s: float) -> PostgresFailed:
-    return PostgresFailed(
+def too_slow(address: Address, doing: str, timeout_s: float) -> ComponentProblem:
+    return ComponentProblem(
         f"{address.shown}: {doing}: not finished within {timeout_s:g} seconds; to allow more "
         "time, raise component_timeout"
     )

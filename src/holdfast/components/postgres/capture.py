@@ -72,36 +72,7 @@ class Schema:
         return digest_of(_PUBLIC.sub(b"", self.before) + b"\0" + _PUBLIC.sub(b"", self.after))
 
 
-def dump_schema(
-    tools: Tools,
-    address: Address,
-    environment: dict[str, str],
-    identity: Identity,
-    limit: TimeLimit,
-    snapshot: str | None,
-) -> Schema:
-    program = tools.pg_dump(identity.major)
-
-    def section(name: str) -> bytes:
-        arguments = [
-            program,
-            f"--section={name}",
-            f"--encoding={identity.client_encoding}",
-            f"--lock-wait-timeout={limit.lock_wait_ms}",
-            "--no-subscriptions",
-            "--no-password",
-        ]
-        if snapshot is not None:
-            arguments.append(f"--snapshot={snapshot}")
-        doing = f"dumping the schema ({name})"
-        return _settled(
-            output_of(limit, arguments, address, environment, doing, LARGEST_SCHEMA_BYTES)
-        )
-
-    return Schema(section("pre-data"), section("post-data"))
-
-
-def _settled(script: bytes) -> bytes:
+def _reproducible(script: bytes) -> bytes:
     """Without the first and last lines, which name versions and a random `psql` guard word."""
     return _END.sub(b"", _BEGINNING.sub(b"", script, count=1), count=1).strip() + b"\n"
 
@@ -162,17 +133,38 @@ class Connector:
     def identity(self) -> Identity:
         """Cached."""
         if self._identity is None:
-            with self.connect() as talk:
-                self._identity = identify(talk)
+            with self.connect() as connection:
+                self._identity = identify(connection)
         return self._identity
 
     def connect(self) -> PsqlConnection:
         return PsqlConnection(self._tools.psql, self.address, self._environment, self._limit)
 
     def schema(self, identity: Identity, snapshot: str | None) -> Schema:
-        return dump_schema(
-            self._tools, self.address, self._environment, identity, self._limit, snapshot
-        )
+        program = self._tools.pg_dump(identity.major)
+
+        def section(name: str) -> bytes:
+            arguments = [
+                program,
+                f"--section={name}",
+                f"--encoding={identity.client_encoding}",
+                f"--lock-wait-timeout={self.lock_wait_ms}",
+                "--no-subscriptions",
+                "--no-password",
+            ]
+            if snapshot is not None:
+                arguments.append(f"--snapshot={snapshot}")
+            script = output_of(
+                self._limit,
+                arguments,
+                self.address,
+                self._environment,
+                f"dumping the schema ({name})",
+                LARGEST_SCHEMA_BYTES,
+            )
+            return _reproducible(script)
+
+        return Schema(section("pre-data"), section("post-data"))
 
 
 def is_unchanged(connectors: Sequence[Connector], previous: ComponentState | None) -> bool:
@@ -182,13 +174,13 @@ def is_unchanged(connectors: Sequence[Connector], previous: ComponentState | Non
     if previous is None or len(positions) != len(connectors):
         return False
     for connector in connectors:
-        with connector.connect() as talk:
-            parts = Parts(identify(talk).key)
+        with connector.connect() as connection:
+            parts = Parts(identify(connection).key)
             position = positions.get(parts.key)
             known = previous.content(parts.named(SEQUENCES))
-            if position is None or known is None or not is_unchanged_since(talk, position):
+            if position is None or known is None or not is_unchanged_since(connection, position):
                 return False
-            if known.digest != digest_of(encode_sequences(sequence_values(talk))):
+            if known.digest != digest_of(encode_sequences(sequence_values(connection))):
                 return False
             found.add(parts.key)
     return len(found) == len(connectors)
@@ -198,72 +190,74 @@ def capture_database(
     connector: Connector, request: CaptureRequest, sink: ContentSink, taken: Set[str]
 ) -> CapturedDatabase:
     """`taken` are the databases already in the checkpoint."""
-    with connector.connect() as talk:
-        identity = identify(talk)
+    with connector.connect() as connection:
+        identity = identify(connection)
         if identity.key in taken:
             raise ComponentProblem(
                 f"{connector.address.shown} is listed twice in the setting postgres"
             )
         parts = Parts(identity.key)
-        position = log_position(talk)  # before the snapshot, so that the snapshot covers it
-        tables, snapshot = _lock_and_snapshot(talk, connector.lock_wait_ms)
+        position = log_position(connection)  # before the snapshot, so that the snapshot covers it
+        tables, snapshot = _lock_and_snapshot(connection, connector.lock_wait_ms)
         request.progress.advance(f"dumping the schema of {identity.database}", 0, None)
         schema = connector.schema(identity, snapshot)
         if request.checkpoint is None:
             rows = []
             for number, table in enumerate(tables):
                 request.progress.advance(f"counting {identity.database}", number, len(tables))
-                rows.append((table, _count(talk, table)))
+                rows.append((table, _count(connection, table)))
         else:
-            expected = estimated_rows(talk)
+            expected = estimated_rows(connection)
             meter = RowMeter(request.progress, f"dumping {identity.database}", expected)
-            rows = [(table, _take_rows(talk, table, parts, sink, meter)) for table in tables]
+            rows = [(table, _take_rows(connection, table, parts, sink, meter)) for table in tables]
             sink.add(parts.named(BEFORE), [schema.before])
             sink.add(parts.named(AFTER), [schema.after])
             sink.add(parts.named(TABLES), [encode_tables(rows)])
-            sink.add(parts.named(SEQUENCES), [encode_sequences(sequence_values(talk))])
-        facts = database_facts(identity, schema.shape, rows, surroundings(talk))
+            sink.add(parts.named(SEQUENCES), [encode_sequences(sequence_values(connection))])
+        facts = database_facts(identity, schema.shape, rows, surroundings(connection))
         return CapturedDatabase(identity.key, facts, position)
 
 
-def _lock_and_snapshot(talk: PsqlConnection, lock_wait_ms: int) -> tuple[tuple[Table, ...], str]:
+def _lock_and_snapshot(
+    connection: PsqlConnection, lock_wait_ms: int
+) -> tuple[tuple[Table, ...], str]:
     """Lock the tables, then take the snapshot: no table can lose its rows in between."""
-    talk.execute("connecting", f"SET lock_timeout = {lock_wait_ms}")
-    tables = list_tables(talk)
+    connection.execute("connecting", f"SET lock_timeout = {lock_wait_ms}")
+    tables = list_tables(connection)
     for _ in range(_TRIES):
-        talk.execute("beginning", "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        connection.execute("beginning", "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         if tables:
-            lock_tables(talk, tables, "ACCESS SHARE")
-        [snapshot] = talk.rows("beginning", "SELECT to_json(pg_export_snapshot())")
-        found = list_tables(talk)
+            lock_tables(connection, tables, "ACCESS SHARE")
+        [snapshot] = connection.rows("beginning", "SELECT to_json(pg_export_snapshot())")
+        found = list_tables(connection)
         if found == tables:
             return tables, snapshot
-        talk.execute("beginning", "ROLLBACK")
+        connection.execute("beginning", "ROLLBACK")
         tables = found
     raise ComponentProblem(
-        f"{talk.address.shown}: tables were created or dropped during the dump: wait for the "
+        f"{connection.address.shown}: tables were created or dropped during the dump: wait for the "
         "migration to finish and try again"
     )
 
 
-def lock_tables(talk: PsqlConnection, tables: tuple[Table, ...], mode: str) -> None:
+def lock_tables(connection: PsqlConnection, tables: tuple[Table, ...], mode: str) -> None:
     names = ", ".join(f"ONLY {table.qualified}" for table in tables)
-    talk.execute("locking the tables", f"LOCK TABLE {names} IN {mode} MODE")
+    connection.execute("locking the tables", f"LOCK TABLE {names} IN {mode} MODE")
 
 
-def _count(talk: PsqlConnection, table: Table) -> int:
+def _count(connection: PsqlConnection, table: Table) -> int:
     query = f"SELECT json_build_object('rows', count(*)) FROM ONLY {table.qualified}"
-    [row] = talk.rows(f"counting {table.qualified}", query)
+    [row] = connection.rows(f"counting {table.qualified}", query)
     return int(row["rows"])
 
 
 def _take_rows(
-    talk: PsqlConnection, table: Table, parts: Parts, sink: ContentSink, meter: RowMeter
+    connection: PsqlConnection, table: Table, parts: Parts, sink: ContentSink, meter: RowMeter
 ) -> int:
     before = meter.rows
-    sink.add(parts.rows(table), meter.count_rows(table_rows(talk, table)))
+    sink.add(parts.rows(table), meter.count_rows(table_rows(connection, table)))
     return meter.rows - before
 
 
-def table_rows(talk: PsqlConnection, table: Table) -> Iterator[bytes]:
-    return talk.copy_out(f"dumping {table.qualified}", table.source)
+def table_rows(connection: PsqlConnection, table: Table) -> Iterator[bytes]:
+    return connection.copy_out(f"dumping {table.qualified}", table.source)

@@ -159,61 +159,63 @@ def _listed(columns: Sequence[str]) -> str:
     return f" ({', '.join(map(quoted, columns))})" if columns else ""
 
 
-def identify(talk: PsqlConnection) -> Identity:
-    talk.execute("connecting", *SESSION)
-    [row] = talk.rows("connecting", _IDENTITY)
+def identify(connection: PsqlConnection) -> Identity:
+    connection.execute("connecting", *SESSION)
+    [row] = connection.rows("connecting", _IDENTITY)
     identity = Identity(
         row["system"], row["database"], row["version"], row["shown_version"], row["encoding"]
     )
-    shown = talk.address.shown
+    shown = connection.address.shown
     if identity.version < OLDEST_VERSION:
         raise ComponentProblem(f"{shown}: PostgreSQL {identity.shown_version} is too old")
     if row["is_copy"]:
         raise ComponentProblem(
             f"{shown} is a standby, which cannot be restored: name the primary in "
-            f"{talk.address.source}"
+            f"{connection.address.source}"
         )
-    talk.execute("connecting", f"SET client_encoding = {literal(identity.client_encoding)}")
+    connection.execute("connecting", f"SET client_encoding = {literal(identity.client_encoding)}")
     return identity
 
 
-def log_position(talk: PsqlConnection) -> dict[str, Any] | None:
+def log_position(connection: PsqlConnection) -> dict[str, Any] | None:
     """The log position; None if no conclusion would be possible later."""
-    position = current_position(talk)
-    [under_way] = talk.rows("checking transactions", _UNDER_WAY)
+    position = current_position(connection)
+    [under_way] = connection.rows("checking transactions", _UNDER_WAY)
     settled = under_way["count"] == 0 and position.pop("on_disk") == position["written"]
     return position if settled else None
 
 
-def current_position(talk: PsqlConnection) -> dict[str, Any]:
-    [position] = talk.rows("reading the log position", _POSITION)
+def current_position(connection: PsqlConnection) -> dict[str, Any]:
+    [position] = connection.rows("reading the log position", _POSITION)
     found: dict[str, Any] = position
     return found
 
 
-def is_unchanged_since(talk: PsqlConnection, position: Any) -> bool:
+def is_unchanged_since(connection: PsqlConnection, position: Any) -> bool:
     """Whether nothing was written since a position from `log_position`."""
-    found = current_position(talk)
+    found = current_position(connection)
     found.pop("on_disk")
     return bool(position == found)
 
 
-def list_tables(talk: PsqlConnection) -> tuple[Table, ...]:
+def list_tables(connection: PsqlConnection) -> tuple[Table, ...]:
     return tuple(
         Table(row["schema"], row["name"], tuple(row["columns"]), tuple(row["key"]))
-        for row in talk.rows("listing the tables", _TABLES)
+        for row in connection.rows("listing the tables", _TABLES)
     )
 
 
-def estimated_rows(talk: PsqlConnection) -> int:
+def estimated_rows(connection: PsqlConnection) -> int:
     """In all tables, by the server's estimate; 0 if there is none."""
-    [row] = talk.rows("listing the tables", _ESTIMATE)
+    [row] = connection.rows("listing the tables", _ESTIMATE)
     return int(row["rows"])
 
 
-def sequence_values(talk: PsqlConnection) -> list[list[Any]]:
+def sequence_values(connection: PsqlConnection) -> list[list[Any]]:
     """Schema, name, last value and whether it was used, for every sequence."""
-    names = [(schema, name) for schema, name in talk.rows("listing the sequences", _SEQUENCES)]
+    names = [
+        (schema, name) for schema, name in connection.rows("listing the sequences", _SEQUENCES)
+    ]
     values: list[list[Any]] = []
     for start in range(0, len(names), _MANY):
         parts = [
@@ -221,15 +223,15 @@ def sequence_values(talk: PsqlConnection) -> list[list[Any]]:
             f"FROM {quoted(schema)}.{quoted(name)}"
             for schema, name in names[start : start + _MANY]
         ]
-        values += talk.rows("reading the sequences", " UNION ALL ".join(parts))
+        values += connection.rows("reading the sequences", " UNION ALL ".join(parts))
     return values
 
 
-def surroundings(talk: PsqlConnection) -> dict[str, Any]:
-    [row] = talk.rows("checking the database", _SURROUNDINGS)
+def surroundings(connection: PsqlConnection) -> dict[str, Any]:
+    [row] = connection.rows("checking the database", _SURROUNDINGS)
     found: dict[str, Any] = row
     return found
 
 
-def other_connections(talk: PsqlConnection) -> list[tuple[str, int]]:
-    return [(r["name"], r["count"]) for r in talk.rows("listing connections", _OTHERS)]
+def other_connections(connection: PsqlConnection) -> list[tuple[str, int]]:
+    return [(r["name"], r["count"]) for r in connection.rows("listing connections", _OTHERS)]

@@ -158,11 +158,11 @@ END $holdfast$"""
 
 
 def drop_everything(
-    talk: PsqlConnection, kept_extensions: Iterable[str], *, with_public: bool
+    connection: PsqlConnection, kept_extensions: Iterable[str], *, with_public: bool
 ) -> None:
     """`with_public` says whether there was a schema of that name."""
     kept = ", ".join(literal(name) for name in kept_extensions)
-    talk.execute(
+    connection.execute(
         "removing the current content",
         _DROP_ALL.format(query=_EVENT_TRIGGERS),
         _DROP_ALL.format(query=_IN_SCHEMAS),

@@ -70,23 +70,23 @@ class DatabaseRestore:
         self._request = request
 
     def run(self) -> None:
-        with self._connector.connect() as talk:
-            identity = identify(talk)
+        with self._connector.connect() as connection:
+            identity = identify(connection)
             self.require_same(identity)
             wait_ms = self._connector.lock_wait_ms
-            talk.execute("beginning", f"SET lock_timeout = {wait_ms}", "BEGIN")
-            tables = list_tables(talk)
+            connection.execute("beginning", f"SET lock_timeout = {wait_ms}", "BEGIN")
+            tables = list_tables(connection)
             if tables:
-                lock_tables(talk, tables, "SHARE")
-            if list_tables(talk) != tables:
+                lock_tables(connection, tables, "SHARE")
+            if list_tables(connection) != tables:
                 raise self._problem(
                     "tables are being created or dropped: stop the programs that use it and "
                     "restore again"
                 )
-            if self._is_there_already(talk, identity, tables):
+            if self._is_there_already(connection, identity, tables):
                 return
-            self._rebuild(talk)
-            talk.execute("committing", "COMMIT")
+            self._rebuild(connection)
+            connection.execute("committing", "COMMIT")
 
     def require_same(self, identity: Identity) -> None:
         if not self._kept.is_of(identity):
@@ -105,7 +105,7 @@ class DatabaseRestore:
         return ComponentProblem(f"{self._connector.address.shown}: {why}")
 
     def _is_there_already(
-        self, talk: PsqlConnection, identity: Identity, tables: tuple[Table, ...]
+        self, connection: PsqlConnection, identity: Identity, tables: tuple[Table, ...]
     ) -> bool:
         """Whether the target is already reached. `ComponentProblem` if the content is neither the
         target nor the safety capture. Tables are locked, so the answer stays valid."""
@@ -114,10 +114,10 @@ class DatabaseRestore:
         before = _digests(self._kept, present)
         position = {} if present is None else present.notes.get("positions", {})
         at = position.get(self._parts.key)
-        if at is not None and is_unchanged_since(talk, at):
-            there = before | self._own_sequences(talk)
+        if at is not None and is_unchanged_since(connection, at):
+            there = before | self._own_sequences(connection)
         else:
-            there = self._look(talk, identity, tables)
+            there = self._look(connection, identity, tables)
         if there == target:
             return True
         if there != before:
@@ -131,44 +131,44 @@ class DatabaseRestore:
         return False
 
     def _look(
-        self, talk: PsqlConnection, identity: Identity, tables: tuple[Table, ...]
+        self, connection: PsqlConnection, identity: Identity, tables: tuple[Table, ...]
     ) -> dict[str, str]:
         """What a capture would contain now, without storing it."""
         schema = self._connector.schema(identity, None)
         there = {_SCHEMA: schema.shape.hex()}
-        meter = self._meter("comparing", estimated_rows(talk))
+        meter = self._meter("comparing", estimated_rows(connection))
         for table in tables:
             digest = blake3()
-            for block in meter.count_rows(table_rows(talk, table)):
+            for block in meter.count_rows(table_rows(connection, table)):
                 digest.update(block)
             there[self._parts.rows(table)] = digest.hexdigest()
-        return there | self._own_sequences(talk)
+        return there | self._own_sequences(connection)
 
-    def _own_sequences(self, talk: PsqlConnection) -> dict[str, str]:
-        values = encode_sequences(sequence_values(talk))
+    def _own_sequences(self, connection: PsqlConnection) -> dict[str, str]:
+        values = encode_sequences(sequence_values(connection))
         return {self._parts.named(SEQUENCES): digest_of(values).hex()}
 
-    def _rebuild(self, talk: PsqlConnection) -> None:
+    def _rebuild(self, connection: PsqlConnection) -> None:
         contents = self._request.contents
         tables = read_tables(contents, self._parts)
         before = read_part(contents, self._parts, BEFORE)
         after = read_part(contents, self._parts, AFTER)
         sequences = read_sequences(contents, self._parts)
-        drop_everything(talk, self._kept.extensions, with_public=self._kept.public)
+        drop_everything(connection, self._kept.extensions, with_public=self._kept.public)
         # Extensions still exist, with their schema, and may belong to another user.
         before = _NEW_SCHEMA.sub(rb"\1IF NOT EXISTS ", before)
         before = _EXTENSION_COMMENT.sub(b"--\n", before)
-        talk.execute_script("creating the schema", before)
+        connection.execute_script("creating the schema", before)
         meter = self._meter("loading", sum(rows for _, rows in tables))
         for table, _ in tables:
             doing = f"loading {table.qualified}"
-            talk.copy_in(doing, table.target, meter.count_rows(self._stored_rows(table)))
+            connection.copy_in(doing, table.target, meter.count_rows(self._stored_rows(table)))
         self._meter("indexing", None)
-        talk.execute_script("creating indexes and constraints", after)
+        connection.execute_script("creating indexes and constraints", after)
         for start in range(0, len(sequences), _MANY):
             calls = ", ".join(_set_value(*row) for row in sequences[start : start + _MANY])
-            talk.execute("setting the sequences", f"SELECT {calls}")
-        self._require_rows(talk, tables)
+            connection.execute("setting the sequences", f"SELECT {calls}")
+        self._require_rows(connection, tables)
 
     def _meter(self, doing: str, expected: int | None) -> RowMeter:
         return RowMeter(self._request.progress, f"{doing} {self._kept.database}", expected)
@@ -181,7 +181,7 @@ class DatabaseRestore:
                 f"the rows of {table.qualified} are missing from the checkpoint"
             ) from None
 
-    def _require_rows(self, talk: PsqlConnection, tables: list[tuple[Table, int]]) -> None:
+    def _require_rows(self, connection: PsqlConnection, tables: list[tuple[Table, int]]) -> None:
         """Before the commit: every table must have as many rows as in the checkpoint."""
         for start in range(0, len(tables), _MANY):
             chosen = tables[start : start + _MANY]
@@ -189,7 +189,7 @@ class DatabaseRestore:
                 f"SELECT json_build_array({number}, count(*)) FROM ONLY {table.qualified}"
                 for number, (table, _) in enumerate(chosen)
             )
-            for number, count in talk.rows("counting the rows", query):
+            for number, count in connection.rows("counting the rows", query):
                 table, wanted = chosen[number]
                 if count != wanted:
                     has = count_words(count, "row")
@@ -217,9 +217,9 @@ def _set_value(schema: str, name: str, value: int, called: bool) -> str:
 def wrong_tables(connector: Connector, kept: KeptDatabase, request: RestoreOf) -> list[str]:
     """Missing and extra tables. Rows are not counted again: they were before the commit, and others
     may be writing."""
-    with connector.connect() as talk:
-        identify(talk)
-        there = {table.qualified for table in list_tables(talk)}
+    with connector.connect() as connection:
+        identify(connection)
+        there = {table.qualified for table in list_tables(connection)}
     wanted = {table.qualified for table, _ in read_tables(request.contents, kept.parts)}
     return [f"{name} is missing" for name in sorted(wanted - there)] + [
         f"{name} should not exist" for name in sorted(there - wanted)
@@ -230,10 +230,9 @@ _MOST_SHOWN = 50
 
 
 def preview(connector: Connector, kept: KeptDatabase, request: RestoreOf) -> ComponentPreview:
-
-    with connector.connect() as talk:
-        DatabaseRestore(connector, kept, request).require_same(identify(talk))
-        others = other_connections(talk)
+    with connector.connect() as connection:
+        DatabaseRestore(connector, kept, request).require_same(identify(connection))
+        others = other_connections(connection)
     now = _same_database(kept, request.present)
     if now is not None and _is_same(kept, request):
         return ComponentPreview()
@@ -242,7 +241,7 @@ def preview(connector: Connector, kept: KeptDatabase, request: RestoreOf) -> Com
     if len(actions) > len(shown):
         shown.append(f"{kept.database}: and {count_words(len(actions) - len(shown), 'more table')}")
     warnings = [
-        f"{kept.database}: {count:,} connection{'s' if count > 1 else ''} of {printable(name)} "
+        f"{kept.database}: {count_words(count, 'connection')} of {printable(name)} "
         "will be blocked during the restore, and then see other rows"
         for name, count in others
     ]
@@ -286,4 +285,4 @@ def _differences(kept: KeptDatabase, now: KeptDatabase | None) -> Iterator[str]:
 
 
 def _rows(number: int) -> str:
-    return f"{number:,} row{'' if number == 1 else 's'}"
+    return count_words(number, "row")

@@ -218,7 +218,7 @@ def output_of(
     doing: str,
     most_bytes: int,
 ) -> bytes:
-    """A tool's complete output; `PostgresFailed` if it fails."""
+    """A tool's complete output; `ComponentProblem` if it fails."""
     try:
         process = limit.start(arguments, environment, subprocess.DEVNULL)
     except OSError as error:
