@@ -75,11 +75,11 @@ class Acceptance:
         self._prefix = place.prefix(os.path.realpath(os.fsencode(work.workspace)))
 
     def plan(self) -> AcceptPlan:
-        with named_trouble(), self._scratch(quarantine=True) as place:
+        with translate_git_errors(), self._scratch(quarantine=True) as place:
             return self._plan(self._stage(place))
 
     def commit(self, wish: CommitWish) -> AcceptOutcome:
-        with named_trouble(), IndexLock(self._repository) as lock, self._scratch() as place:
+        with translate_git_errors(), IndexLock(self._repository) as lock, self._scratch() as place:
             staged = self._stage(place)
             plan = self._plan(staged)
             plan.require_clear()
@@ -268,13 +268,14 @@ def require_repository(workspace: Path) -> Repository:
             f"{workspace} is not in a git repository",
             hint="create one, then run accept again: git init",
         )
-    with named_trouble():
+    with translate_git_errors():
         require_file_references(repository)
     return repository
 
 
 @contextmanager
-def named_trouble() -> Iterator[None]:
+def translate_git_errors() -> Iterator[None]:
+    """Git's errors become refusals."""
     try:
         yield
     except GitFailed as error:

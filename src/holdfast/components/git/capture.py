@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any
 
 from holdfast.components.files import blocks_of
-from holdfast.components.git import keep_alive as keeping
+from holdfast.components.git import keep_alive
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.dirty_files import all_dirty, listed_count
 from holdfast.components.git.durability import BackgroundCall, sync_recent_objects
@@ -342,12 +342,12 @@ class RepositoryCapture:
         if known.get("needs") == needs and self._is_kept(known.get("ref"), known.get("commit")):
             return {key: known[key] for key in ("ref", "commit", "needs")} | {"groups": noted}
         owner, ref = self._request.owner, self._own_ref()
-        keeping.remove_own_locks(self._repository, owner)
+        keep_alive.remove_own_locks(self._repository, owner)
         try:
             added = [one for group in groups.values() for one in group.objects]
-            oid = keeping.keep(self._git, ref, head, commits, blobs, certain, added)
+            oid = keep_alive.keep(self._git, ref, head, commits, blobs, certain, added)
         except GitFailed:
-            keeping.remove_own_locks(self._repository, owner)
+            keep_alive.remove_own_locks(self._repository, owner)
             raise
         return {"ref": to_text(ref), "commit": oid, "needs": needs, "groups": noted}
 
@@ -361,9 +361,9 @@ class RepositoryCapture:
             return known
         tips = {oid for oid in others.values() if not oid.startswith(LINK)}
         before = self._noted_group("branches")[1]
-        there = tips & (certain | keeping.parents_in(self._repository, before))
+        there = tips & (certain | keep_alive.parents_in(self._repository, before))
         there |= {oid for oid in tips - there if is_loose(self._repository, oid, b"commit")}
-        there |= set(keeping.existing_objects(self._git, tips - there)[0])
+        there |= set(keep_alive.existing_objects(self._git, tips - there)[0])
         return _new_group(key, dict.fromkeys(there, "commit"))
 
     def _tags(self, taken: _Snapshot) -> _Group:
@@ -394,7 +394,7 @@ class RepositoryCapture:
         """Remove references for a state that is not captured after all, perhaps before a retry."""
         with contextlib.suppress(Exception):
             if keeping_alive.result().get("ref") == to_text(self._own_ref()):
-                keeping.drop(self._git, [self._own_ref()])
+                keep_alive.drop(self._git, [self._own_ref()])
 
     def _existing_commits(self, head: str | None, taken: _Snapshot) -> set[str]:
         """Commits known to exist: the one that the index was just compared with, and those that the
@@ -420,7 +420,7 @@ class RepositoryCapture:
         lasting = {p: f for p, f in taken.operation.items() if p != b"ORIG_HEAD"}
         if not lasting:
             return commits, taken.staged.blobs
-        named, blobs = keeping.existing_objects(self._git, named_objects(lasting))
+        named, blobs = keep_alive.existing_objects(self._git, named_objects(lasting))
         return commits + named, taken.staged.blobs | blobs
 
 
@@ -429,7 +429,7 @@ def _key(references: Mapping[bytes, str]) -> str:
 
 
 def _new_group(key: str, ends: Mapping[str, str]) -> _Group:
-    objects = keeping.group_of(ends)
+    objects = keep_alive.group_of(ends)
     return _Group(key, objects[-1].oid if objects else None, objects)
 
 

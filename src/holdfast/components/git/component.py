@@ -190,8 +190,8 @@ class GitComponent:
         return wrong
 
     def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:
-        from holdfast.components.git import keep_alive as keeping
         from holdfast.components.git.commands import Git
+        from holdfast.components.git.keep_alive import drop, owned_references, remove_own_locks
         from holdfast.components.git.nested_repositories import (
             drop_nested,
             kept_in_nested,
@@ -201,8 +201,8 @@ class GitComponent:
         repository = find_repository(workspace)
         kept: list[bytes] = []
         if repository is not None:
-            keeping.remove_own_locks(repository, owner)
-            kept = keeping.owned_references(repository, owner)
+            remove_own_locks(repository, owner)
+            kept = owned_references(repository, owner)
         nested: dict[str, list[bytes]] = {}
         if self._noted is not None:
             nested = owned_in_nested(workspace, self._noted, self._environment, owner)
@@ -216,7 +216,7 @@ class GitComponent:
             wanted_in_nested.update(kept_in_nested(state))
         gone = [ref for ref in kept if ref not in wanted]
         if repository is not None and gone:
-            keeping.drop(Git(repository, self._environment, _RELEASE_TIMEOUT_S), gone)
+            drop(Git(repository, self._environment, _RELEASE_TIMEOUT_S), gone)
         drop_nested(nested, wanted_in_nested, workspace, self._environment, _RELEASE_TIMEOUT_S)
 
     def _has_nested(self, request: CaptureRequest) -> bool:

@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.components.git import keep_alive as keeping
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.component import NESTED
+from holdfast.components.git.keep_alive import drop, owned_references
 from holdfast.components.git.repository import (
     Repository,
     TooLarge,
@@ -266,7 +266,7 @@ def owned_in_nested(
     for relative in known:
         git_dir = _git_directory(workspace, relative)
         if places.is_inside(git_dir) and os.path.isdir(os.path.join(git_dir, b"objects")):
-            refs = keeping.owned_references(Repository(git_dir, git_dir, git_dir), owner)
+            refs = owned_references(Repository(git_dir, git_dir, git_dir), owner)
             if refs:
                 found[to_text(relative)] = refs
     return found
@@ -282,7 +282,7 @@ def drop_nested(
     for relative, refs in found.items():
         if gone := [ref for ref in refs if (relative, ref) not in wanted]:
             git_dir = _git_directory(workspace, from_text(relative))
-            keeping.drop(git_at(git_dir, environment, timeout_s), gone)
+            drop(git_at(git_dir, environment, timeout_s), gone)
 
 
 def _git_directory(workspace: Path, relative: bytes) -> bytes:

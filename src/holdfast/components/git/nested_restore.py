@@ -16,7 +16,6 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from holdfast.components.git import restore as restoring
 from holdfast.components.git.durability import sync_changed
 from holdfast.components.git.nested_repositories import (
     Nested,
@@ -29,7 +28,7 @@ from holdfast.components.git.nested_repositories import (
     rows_of,
 )
 from holdfast.components.git.repository import find_repository, write_new
-from holdfast.components.git.restore import preview
+from holdfast.components.git.restore import preview, restore, verify
 from holdfast.components.git.states import way_of
 from holdfast.domain.component_states import EXACT
 from holdfast.domain.paths import to_text
@@ -88,7 +87,7 @@ class NestedRestore:
         for step in self._steps()[0]:
             with self._named(step):
                 git, top = self._places.git(step.nested), self._places.top(step.row.path)
-                restoring.restore(git, self._of(step))
+                restore(git, self._of(step))
                 if step.row.linked and not step.nested.linked:
                     assert step.row.link is not None
                     os.makedirs(top, exist_ok=True)
@@ -103,7 +102,7 @@ class NestedRestore:
             return []
         wrong = []
         for step in self._steps()[0]:
-            found = restoring.verify(self._places.git(step.nested), self._of(step))
+            found = verify(self._places.git(step.nested), self._of(step))
             if step.row.linked != step.nested.linked:
                 found.append(
                     "its .git file is missing" if step.row.linked else "it has a .git file"

@@ -17,8 +17,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from holdfast.components.git import keep_alive as keeping
 from holdfast.components.git.commands import Git, GitFailed
+from holdfast.components.git.keep_alive import object_types
 from holdfast.components.git.operation_files import encode_files, operation_name
 from holdfast.components.git.reference_choice import (
     ReferenceChoice,
@@ -199,7 +199,7 @@ def _obstacles(git: Git, present: RepositoryStatus, target: GitState, plan: GitP
     wanted |= {target.head.commit} if target.head.commit and plan.moves_head else set()
     needed = {end_of(oid, plan.tag_objects) for oid in wanted}
     needed |= {entry.oid for entry in plan.stash or ()}
-    there = keeping.object_types(git, needed)
+    there = object_types(git, needed)
     for oid in sorted(needed - there.keys()):
         found.append(f"commit {oid[:10]} is no longer in the repository; git fetch may retrieve it")
     moved = {move.ref for move in plan.moves}

@@ -133,9 +133,9 @@ class GitWork:
         return None if merged is None else f"{merged} into {branch}"
 
     def is_unborn(self, workspace: Path) -> bool:
-        from holdfast.components.git.accept import named_trouble, require_repository
+        from holdfast.components.git.accept import require_repository, translate_git_errors
 
-        with named_trouble():
+        with translate_git_errors():
             return read_head(require_repository(workspace)).commit is None
 
     def plan_commit(self, work: HandOver) -> AcceptPlan:
@@ -194,8 +194,8 @@ class GitWork:
             return [f"cannot check git for an old mirror: {error}"]
 
     def bundle(self, place: MirrorPlace, history: MirroredHistory, fd: int) -> MirrorOutcome:
-        from holdfast.components.git.accept import named_trouble
+        from holdfast.components.git.accept import translate_git_errors
         from holdfast.components.git.mirror_branch import write_bundle
 
-        with named_trouble():
+        with translate_git_errors():
             return write_bundle(self._environment, place, history, fd)

@@ -18,9 +18,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.components.git import keep_alive as keeping
 from holdfast.components.git.commands import Git, GitFailed
 from holdfast.components.git.index_file import digest_of_rows, shared_file, staged_digest
+from holdfast.components.git.keep_alive import keep
 from holdfast.components.git.references import read_reference
 from holdfast.components.git.repository import Repository, linked_directory, read_whole
 from holdfast.components.git.staged import read_staged
@@ -270,20 +270,20 @@ class WorktreesCapture:
             return {}
         needs = digest_of(repr((commits, sorted(self._blobs))).encode()).hex()
         known = self._request.previous.notes if self._request.previous is not None else {}
-        if known.get("needs") == needs and self._is_kept(known["ref"], known["commit"]):
+        if (
+            known.get("needs") == needs
+            and read_reference(self._repository, known["ref"].encode()) == known["commit"]
+        ):
             return {key: known[key] for key in ("ref", "commit", "needs")}
         ref = f"refs/holdfast/{owner_of(self._request.owner)}/{self._request.checkpoint}"
         git = Git(self._repository, self._environment, self._request.timeout_s)
         try:
             head = commits[0] if commits else None
-            oid = keeping.keep(git, ref.encode(), head, commits, self._blobs)
+            oid = keep(git, ref.encode(), head, commits, self._blobs)
         except GitFailed as error:
             self._problems.append(str(error))
             return {}
         return {"ref": ref, "commit": oid, "needs": needs}
-
-    def _is_kept(self, ref: str, commit: str) -> bool:
-        return read_reference(self._repository, ref.encode()) == commit
 
 
 def index_digest(git: Git, index: bytes, commit: str | None) -> str:

@@ -103,19 +103,18 @@ class WorktreesComponent:
         return list(self._restorer(request).differences())
 
     def release(self, workspace: Path, owner: str, needed: Iterable[ComponentState]) -> None:
-        from holdfast.components.git import keep_alive as keeping
         from holdfast.components.git.commands import Git
+        from holdfast.components.git.keep_alive import drop, owned_references
         from holdfast.components.worktrees.capture import owner_of
         from holdfast.domain.paths import from_text
 
         repository = find_repository(workspace)
-        kept = [] if repository is None else keeping.owned_references(repository, owner_of(owner))
-        if repository is None or not kept:
+        if repository is None or not (kept := owned_references(repository, owner_of(owner))):
             return
         wanted = {from_text(state.notes["ref"]) for state in needed if "ref" in state.notes}
         gone = [ref for ref in kept if ref not in wanted]
         if gone:
-            keeping.drop(Git(repository, self._environment, 30.0), gone)
+            drop(Git(repository, self._environment, 30.0), gone)
 
     def _restorer(self, request: RestoreOf) -> WorktreesRestore:
         from holdfast.components.worktrees.restore import WorktreesRestore

@@ -46,6 +46,7 @@ from holdfast.components.worktrees.capture import (
     linked_worktrees,
     unknown_to_git,
 )
+from holdfast.components.worktrees.component import GONE_ONLY
 from holdfast.components.worktrees.states import (
     GONE,
     Worktree,
@@ -56,7 +57,6 @@ from holdfast.components.worktrees.states import (
 from holdfast.domain.paths import STAGING_PREFIX, to_text
 from holdfast.ports.component import ComponentProblem, RestoreOf
 
-_GONE_ONLY = "gone"
 _INDEX_MODE = 0o644
 _LONGEST_NAME = 200
 
@@ -95,7 +95,7 @@ class WorktreesRestore:
         self._request = request
         self._environment = environment
         self._git = Git(repository, environment, request.timeout_s)
-        self._gone_only = request.mode == _GONE_ONLY
+        self._gone_only = request.mode == GONE_ONLY
         self._target = decode(request.target)
         self._present = WorktreesState() if request.present is None else decode(request.present)
 
