@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from holdfast.domain.shell.expansion import program
+from holdfast.domain.shell.expansion import plain_words, program
 from holdfast.domain.shell.inline_code import is_code, literal_paths, written_paths
 from holdfast.domain.shell.wrappers import DIRECTORY_OPTIONS
 
@@ -79,6 +79,7 @@ _PACKERS = {"gzip": ".gz", "bzip2": ".bz2", "xz": ".xz", "zstd": ".zst", "lzma":
 _UNPACKERS = {"gunzip": ".gz", "bunzip2": ".bz2", "unxz": ".xz", "unzstd": ".zst"}
 _FIND_CHANGES = ("-delete", "-exec", "-execdir", "-ok", "-okdir")
 _IN_PLACE_SUFFIX = re.compile(r"(?:-[a-zA-Z]*i|--in-place=)([.~_]\w*)")
+_SCRIPT_OPTIONS = ("-e", "-f", "-pe", "-pie", "-ne")
 _LISTS_ARCHIVE = re.compile(r"-[a-zA-Z]*[lptvzZ][a-zA-Z]*")
 
 
@@ -198,11 +199,9 @@ def edits_in_place(words: Sequence[str]) -> bool:
 
 def edited_files(arguments: Sequence[str]) -> list[str]:
     """The files of `sed` and similar, after the script, which is the first word or an option."""
-    values = {
-        n + 1 for n, word in enumerate(arguments) if word in ("-e", "-f", "-pe", "-pie", "-ne")
-    }
-    names = [w for n, w in enumerate(arguments) if n not in values and not w.startswith("-")]
-    return names if values else names[1:]
+    has_script = any(word in _SCRIPT_OPTIONS for word in arguments)
+    names = plain_words(arguments, _SCRIPT_OPTIONS)
+    return names if has_script else names[1:]
 
 
 def operands(words: Sequence[str]) -> list[str]:

@@ -14,7 +14,7 @@ too: one file too many is better than one too few.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 
 from holdfast.values.classes import NamedTuple
 
@@ -36,6 +36,12 @@ def flags(arguments: Sequence[str]) -> set[str]:
         elif word.startswith("-"):
             found.update(word[1:])
     return found
+
+
+def plain_words(words: Sequence[str], value_options: Container[str] = ()) -> list[str]:
+    """The words that are neither options nor values of these options."""
+    values = {n + 1 for n, word in enumerate(words) if word in value_options}
+    return [w for n, w in enumerate(words) if n not in values and not w.startswith("-")]
 
 
 class Directories(NamedTuple):

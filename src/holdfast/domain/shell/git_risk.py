@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from holdfast.domain.shell.expansion import flags
-from holdfast.domain.shell.risk import Finding, RiskGrade
+from holdfast.domain.shell.expansion import flags, plain_words
+from holdfast.domain.shell.risk import Finding, notable, risky
 
 _WITH_VALUE = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--exec-path")
 _WHOLE_TREE = frozenset("reset clean checkout switch stash read-tree checkout-index".split())
@@ -28,18 +28,52 @@ _OUTPUTS = {
 }
 
 
-def git_findings(arguments: Sequence[str]) -> Iterator[Finding]:
+def git_finding(arguments: Sequence[str]) -> Finding | None:
+    """What a git command may destroy."""
     verb, rest = _verb(arguments)
-    grade, reason = _judge(verb, rest)
-    if reason is not None:
-        yield Finding(grade, reason)
+    if verb in _CHANGING:
+        return notable(f"git {verb} changes files")
+    rule = {
+        "reset": _reset,
+        "clean": _clean,
+        "push": _push,
+        "checkout": _checkout,
+        "switch": _switch,
+        "restore": _restore,
+        "branch": _branch,
+        "stash": _stash,
+    }.get(verb)
+    if rule is not None:
+        return rule(rest)
+    has = _has(rest)
+    if verb in ("filter-branch", "filter-repo", "replace"):
+        return risky(f"git {verb} rewrites history")
+    if verb == "rm" and not has("n", "--cached", "--dry-run"):
+        return risky("git rm deletes files")
+    if verb == "read-tree" and has("--reset", "u"):
+        return risky("git read-tree discards changes")
+    if verb == "checkout-index" and has("f", "--force"):
+        return risky("git checkout-index overwrites files")
+    if verb == "reflog" and rest[:1] in (["expire"], ["delete"]):
+        return risky("git reflog forgets commits")
+    if verb in ("gc", "prune") and (verb == "prune" or has("--prune")):
+        return risky(f"git {verb} deletes unreferenced commits")
+    if verb == "update-ref" and has("d", "--delete"):
+        return risky("git update-ref deletes a reference")
+    if verb == "worktree" and rest[:1] == ["remove"]:
+        return risky("git worktree remove deletes a worktree")
+    if verb == "commit" and has("--amend"):
+        return notable("git commit --amend replaces a commit")
+    if verb == "tag" and has("d", "--delete", "f", "--force"):
+        return notable("git tag moves or deletes a tag")
+    return None
 
 
 def changed_trees(arguments: Sequence[str]) -> Iterator[str]:
     """The paths that a git command changes, relative to its directory: those it names, or the whole
     tree."""
     verb, rest = _verb(arguments)
-    names = [word for word in rest if not word.startswith("-")]
+    names = plain_words(rest)
     into = [word.partition("=")[2] for word in rest if word.startswith("--directory=")]
     if verb in ("apply", "am") and into:
         yield from into
@@ -55,7 +89,7 @@ def written_paths(arguments: Sequence[str]) -> Iterator[str]:
     """The paths that a git command creates, moves, removes or writes its output to, relative to its
     directory: clones, repositories, worktrees, bundles, archives, patches."""
     verb, rest = _verb(arguments)
-    names = _operands(verb, rest)
+    names = plain_words(rest, _VALUES.get(verb, "").split())
     if verb == "clone":
         yield from names[1:2]
     elif verb == "init":
@@ -72,12 +106,6 @@ def written_paths(arguments: Sequence[str]) -> Iterator[str]:
             yield from [value] if equals else rest[position + 1 : position + 2]
 
 
-def _operands(verb: str, rest: Sequence[str]) -> list[str]:
-    with_value = _VALUES.get(verb, "").split()
-    values = {n + 1 for n, word in enumerate(rest) if word in with_value}
-    return [w for n, w in enumerate(rest) if n not in values and not w.startswith("-")]
-
-
 def emptied_trees(arguments: Sequence[str]) -> Iterator[str]:
     """Where a git command deletes ignored files: in the paths it names, relative to its directory,
     or in the whole tree."""
@@ -86,9 +114,7 @@ def emptied_trees(arguments: Sequence[str]) -> Iterator[str]:
     if verb == "stash" and has("a", "--all") and rest[:1] not in (["apply"], ["branch"]):
         yield ":/"
     elif verb == "clean" and has("x", "X") and not has("n", "--dry-run"):
-        kept = {n + 1 for n, word in enumerate(rest) if word in ("-e", "--exclude")}
-        names = [w for n, w in enumerate(rest) if n not in kept and not w.startswith("-")]
-        yield from names or ["."]
+        yield from plain_words(rest, ("-e", "--exclude")) or ["."]
 
 
 def _verb(arguments: Sequence[str]) -> tuple[str, list[str]]:
@@ -99,114 +125,74 @@ def _verb(arguments: Sequence[str]) -> tuple[str, list[str]]:
     return (rest[0], rest[1:]) if rest else ("", [])
 
 
-def _judge(verb: str, rest: list[str]) -> tuple[RiskGrade, str | None]:
-    risky, notable = RiskGrade.RISKY, RiskGrade.NOTABLE
-    if verb in _CHANGING:
-        return notable, f"git {verb} changes files"
-    judged = {
-        "reset": _reset,
-        "clean": _clean,
-        "push": _push,
-        "checkout": _checkout,
-        "switch": _switch,
-        "restore": _restore,
-        "branch": _branch,
-        "stash": _stash,
-    }.get(verb)
-    if judged is not None:
-        return judged(rest)
-    has = _has(rest)
-    if verb in ("filter-branch", "filter-repo", "replace"):
-        return risky, f"git {verb} rewrites history"
-    if verb == "rm" and not has("n", "--cached", "--dry-run"):
-        return risky, "git rm deletes files"
-    if verb == "read-tree" and has("--reset", "u"):
-        return risky, "git read-tree discards changes"
-    if verb == "checkout-index" and has("f", "--force"):
-        return risky, "git checkout-index overwrites files"
-    if verb == "reflog" and rest[:1] in (["expire"], ["delete"]):
-        return risky, "git reflog forgets commits"
-    if verb in ("gc", "prune") and (verb == "prune" or has("--prune")):
-        return risky, f"git {verb} deletes unreferenced commits"
-    if verb == "update-ref" and has("d", "--delete"):
-        return risky, "git update-ref deletes a reference"
-    if verb == "worktree" and rest[:1] == ["remove"]:
-        return risky, "git worktree remove deletes a worktree"
-    if verb == "commit" and has("--amend"):
-        return notable, "git commit --amend replaces a commit"
-    if verb == "tag" and has("d", "--delete", "f", "--force"):
-        return notable, "git tag moves or deletes a tag"
-    return RiskGrade.NONE, None
-
-
 def _has(words: Sequence[str]) -> Callable[..., bool]:
     """Returns a test for whether one of these options is given; single letters also in a bundle."""
     given = flags(words)
     return lambda *names: not given.isdisjoint(names)
 
 
-def _reset(rest: list[str]) -> tuple[RiskGrade, str | None]:
+def _reset(rest: list[str]) -> Finding | None:
     if _has(rest)("--hard", "--merge", "--keep"):
-        return RiskGrade.RISKY, "git reset --hard discards changes"
-    return RiskGrade.NOTABLE, "git reset moves HEAD or the index"
+        return risky("git reset --hard discards changes")
+    return notable("git reset moves HEAD or the index")
 
 
-def _clean(rest: list[str]) -> tuple[RiskGrade, str | None]:
+def _clean(rest: list[str]) -> Finding | None:
     if _has(rest)("n", "--dry-run"):
-        return RiskGrade.NONE, None
+        return None
     ignored = " and ignored ones" if _has(rest)("x", "X") else ""
-    return RiskGrade.RISKY, f"git clean deletes untracked files{ignored}"
+    return risky(f"git clean deletes untracked files{ignored}")
 
 
-def _push(rest: list[str]) -> tuple[RiskGrade, str | None]:
+def _push(rest: list[str]) -> Finding | None:
     forced = _has(rest)(
         "f", "--force", "--force-with-lease", "--mirror", "--delete", "d", "--prune"
     )
     if forced or any(word.startswith(("+", ":")) for word in rest):
-        return RiskGrade.RISKY, "a forced push cannot be undone here"
-    return RiskGrade.NOTABLE, "git push cannot be undone here"
+        return risky("a forced push cannot be undone here")
+    return notable("git push cannot be undone here")
 
 
-def _checkout(rest: list[str]) -> tuple[RiskGrade, str | None]:
+def _checkout(rest: list[str]) -> Finding | None:
     has = _has(rest)
     paths = "--" in rest or any(word in (".", "./", ":/", "*") for word in rest)
     if paths or has("f", "--force", "B", "p", "--patch", "--ours", "--theirs", "m", "--merge"):
-        return RiskGrade.RISKY, "git checkout overwrites files"
+        return risky("git checkout overwrites files")
     if has("b", "--orphan") or not rest:
-        return RiskGrade.NONE, None
-    if len([w for w in rest if not w.startswith("-")]) > 1 and not has("t", "--track"):
-        return RiskGrade.RISKY, "git checkout overwrites files"
-    return RiskGrade.NOTABLE, "git checkout may change many files"
+        return None
+    if len(plain_words(rest)) > 1 and not has("t", "--track"):
+        return risky("git checkout overwrites files")
+    return notable("git checkout may change many files")
 
 
-def _switch(rest: list[str]) -> tuple[RiskGrade, str | None]:
+def _switch(rest: list[str]) -> Finding | None:
     if _has(rest)("f", "--force", "--discard-changes", "C"):
-        return RiskGrade.RISKY, "git switch discards changes"
+        return risky("git switch discards changes")
     if _has(rest)("c", "--create"):
-        return RiskGrade.NONE, None
-    return RiskGrade.NOTABLE, "git switch may change many files"
+        return None
+    return notable("git switch may change many files")
 
 
-def _restore(rest: list[str]) -> tuple[RiskGrade, str | None]:
+def _restore(rest: list[str]) -> Finding | None:
     has = _has(rest)
     if has("--staged", "S") and not has("--worktree", "W"):
-        return RiskGrade.NOTABLE, "git restore --staged changes the index"
-    return RiskGrade.RISKY, "git restore overwrites files"
+        return notable("git restore --staged changes the index")
+    return risky("git restore overwrites files")
 
 
-def _branch(rest: list[str]) -> tuple[RiskGrade, str | None]:
+def _branch(rest: list[str]) -> Finding | None:
     has = _has(rest)
     if has("D", "M", "C") or (has("d", "--delete", "m", "--move") and has("f", "--force")):
-        return RiskGrade.RISKY, "git branch -D deletes commits that are not merged"
+        return risky("git branch -D deletes commits that are not merged")
     if has("d", "--delete", "f", "--force"):
-        return RiskGrade.NOTABLE, "git branch deletes or moves a branch"
-    return RiskGrade.NONE, None
+        return notable("git branch deletes or moves a branch")
+    return None
 
 
-def _stash(rest: list[str]) -> tuple[RiskGrade, str | None]:
-    verb = next((word for word in rest if not word.startswith("-")), "push")
+def _stash(rest: list[str]) -> Finding | None:
+    verb = next(iter(plain_words(rest)), "push")
     if verb in ("drop", "clear"):
-        return RiskGrade.RISKY, f"git stash {verb} deletes stashed work"
+        return risky(f"git stash {verb} deletes stashed work")
     if verb in ("list", "show"):
-        return RiskGrade.NONE, None
-    return RiskGrade.NOTABLE, "git stash changes files"
+        return None
+    return notable("git stash changes files")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from holdfast.domain.shell.expansion import program
-from holdfast.domain.shell.risk import Finding, RiskGrade
+from holdfast.domain.shell.risk import Finding, notable, risky
 
 _LANGUAGE = re.compile(
     r"(?:python|pypy)[\d.]*|node|nodejs|deno|bun|php|perl|ruby|awk|gawk|mawk|pwsh|powershell"
@@ -61,7 +61,7 @@ def inline_code(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     if any(_CODE_OPTION.match(word) for word in arguments) or "awk" in name:
         yield from _code(name, text)
     elif any(word in ("flush", "reset_db") for word in arguments):
-        yield Finding(RiskGrade.RISKY, "empties the database")
+        yield risky("empties the database")
 
 
 def fed_code(words: Sequence[str], fed: str) -> Iterator[Finding]:
@@ -73,6 +73,6 @@ def fed_code(words: Sequence[str], fed: str) -> Iterator[Finding]:
 
 def _code(name: str, text: str) -> Iterator[Finding]:
     if _DELETING_CODE.search(text):
-        yield Finding(RiskGrade.RISKY, f"{name} code that deletes files")
+        yield risky(f"{name} code that deletes files")
     elif _WRITING_CODE.search(text):
-        yield Finding(RiskGrade.NOTABLE, f"{name} code that writes files")
+        yield notable(f"{name} code that writes files")

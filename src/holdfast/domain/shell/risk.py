@@ -73,6 +73,14 @@ class Finding:
         return (self.grade, not self.keeps_content, not self.target)
 
 
+def risky(reason: str, shown: str = "") -> Finding:
+    return Finding(RiskGrade.RISKY, reason, shown=shown)
+
+
+def notable(reason: str, shown: str = "") -> Finding:
+    return Finding(RiskGrade.NOTABLE, reason, shown=shown)
+
+
 @dataclass(frozen=True, slots=True)
 class Assessment:
     """What a script may do.
@@ -134,7 +142,7 @@ def assess(
     walk.through(script, 0)
     findings = [*walk.findings, *sql_findings(walk.commands)]
     if not script.whole or budget.is_spent:
-        findings.append(Finding(RiskGrade.RISKY, "too long to analyse"))
+        findings.append(risky("too long to analyse"))
     grade = max((f.grade for f in findings), default=RiskGrade.NONE)
     ordered = sorted(findings, key=lambda f: f.gravity, reverse=True)
     reasons = tuple(dict.fromkeys(f.reason for f in ordered))[:_MOST_REASONS]
@@ -234,8 +242,7 @@ class _Walk:
         self._keep(findings_of(words, many=many), command)
         self._keep(fed_code(words, command.fed), command)
         if reads_unseen(words, command.fed):
-            unseen = Finding(RiskGrade.RISKY, f"{words[0]} runs its input")
-            self._keep([unseen], command)
+            self._keep([risky(f"{words[0]} runs its input")], command)
         self._name_all(words, command.fed, runs_elsewhere=chosen is not None)
         if depth < _DEEPEST:
             own = program(words[0]) != "eval"
@@ -339,7 +346,7 @@ class _Walk:
         walk = elsewhere if inner.place else self
         script = self._parse(inner.text) if inner.text else ShellScript(())
         if not script.whole:
-            self.findings.append(Finding(RiskGrade.RISKY, "too long to analyse"))
+            self.findings.append(risky("too long to analyse"))
         walk.through(script, depth)
         if inner.words:
             walk._command(ShellCommand(inner.words), depth)
@@ -417,7 +424,7 @@ def _deletes_names(script: ShellScript) -> bool:
 def _redirect_findings(target: str, appends: bool) -> Iterator[Finding]:
     if target.startswith("/dev/"):
         if target.startswith(("/dev/sd", "/dev/nvme", "/dev/disk", "/dev/mapper")):
-            yield Finding(RiskGrade.RISKY, f"writes to the device {target}")
+            yield risky(f"writes to the device {target}")
     elif appends:
         yield Finding(RiskGrade.NOTABLE, f"appends to {target}", target)
     elif target.startswith(_SCRATCH):

@@ -13,9 +13,9 @@ from holdfast.domain.shell.changed_paths import (
     unpacks,
 )
 from holdfast.domain.shell.commands import ShellCommand, ShellScript
-from holdfast.domain.shell.expansion import flags, program
+from holdfast.domain.shell.expansion import flags, plain_words, program
 from holdfast.domain.shell.inline_code import inline_code, is_code
-from holdfast.domain.shell.risk import Finding, RiskGrade
+from holdfast.domain.shell.risk import Finding, RiskGrade, notable, risky
 from holdfast.domain.shell.wrappers import DIRECTORY_OPTIONS, EACH, SHELLS, is_dynamic, unwrap
 
 _MANY = 3
@@ -75,14 +75,6 @@ _DISKS = frozenset("fdisk parted wipefs mkswap sgdisk blkdiscard hdparm".split()
 _FORMATTERS = frozenset("prettier black isort gofmt rustfmt clang-format autopep8 eslint".split())
 
 Rule = Callable[[str, Sequence[str]], Iterator[Finding]]
-
-
-def risky(reason: str, shown: str = "") -> Finding:
-    return Finding(RiskGrade.RISKY, reason, shown=shown)
-
-
-def notable(reason: str, shown: str = "") -> Finding:
-    return Finding(RiskGrade.NOTABLE, reason, shown=shown)
 
 
 def findings_of(words: Sequence[str], *, many: bool) -> Iterator[Finding]:
@@ -151,10 +143,6 @@ def sql_findings(commands: Iterable[ShellCommand]) -> Iterator[Finding]:
             yield notable(f"{program(clients[0])} changes rows")
 
 
-def _names(arguments: Sequence[str]) -> list[str]:
-    return [word for word in arguments if not word.startswith("-")]
-
-
 def _is_wide(names: Sequence[str]) -> bool:
     """More than a person would check by eye: several names, a pattern, or an unknown one."""
     return len(names) > _MANY or any(
@@ -163,7 +151,7 @@ def _is_wide(names: Sequence[str]) -> bool:
 
 
 def _rm(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
-    given, names = flags(arguments), _names(arguments)
+    given, names = flags(arguments), plain_words(arguments)
     first = names[0] if names else ""
     shown = first or "its arguments"
     if given & {"r", "R", *("--recursive"[:size] for size in range(3, 12))}:
@@ -217,7 +205,7 @@ def _in_place(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 
 def _tee(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
-    for target in _names(arguments):
+    for target in plain_words(arguments):
         if target.startswith("/dev/"):
             continue
         if flags(arguments) & {"a", "--append"}:
@@ -251,9 +239,7 @@ def _unpack_findings(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 def _packages(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     lock, verbs = _LOCK_FILES[name]
-    elsewhere = DIRECTORY_OPTIONS.get(name, ())
-    values = {n + 1 for n, word in enumerate(arguments) if word in elsewhere}
-    names = _names([word for n, word in enumerate(arguments) if n not in values])
+    names = plain_words(arguments, DIRECTORY_OPTIONS.get(name, ()))
     verb = names[0] if names else ("install" if name in ("yarn", "bundle") else "")
     if verb in verbs.split() or (name == "go" and names[:2] == ["mod", "tidy"]):
         yield risky(f"rewrites {lock}")
@@ -266,7 +252,7 @@ def _packages(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 
 def _pip(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
-    if any(word in ("install", "uninstall") for word in _names(arguments)[:1]):
+    if any(word in ("install", "uninstall") for word in plain_words(arguments)[:1]):
         yield notable("changes installed packages")
 
 
@@ -277,7 +263,7 @@ def _make(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 
 def _docker(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
-    names = _names(arguments)
+    names = plain_words(arguments)
     volumes = "down" in names and bool(flags(arguments) & {"v", "--volumes"})
     if volumes or "prune" in names or names[:2] in (["volume", "rm"], ["system", "prune"]):
         yield risky(f"{name} deletes something that checkpoints do not contain")
@@ -310,7 +296,7 @@ def _remote(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 
 def _whole(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
-    names = _names(arguments)
+    names = plain_words(arguments)
     first = names[0] if names else ""
     yield risky(f"deletes {first or 'its arguments'} and everything below", first)
 
@@ -326,9 +312,10 @@ def _crontab(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 
 def _git(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
-    from holdfast.domain.shell.git_risk import git_findings  # late: most commands are not git
+    from holdfast.domain.shell.git_risk import git_finding  # late: most commands are not git
 
-    yield from git_findings(arguments)
+    if (found := git_finding(arguments)) is not None:
+        yield found
 
 
 _RULES: dict[str, Rule] = {

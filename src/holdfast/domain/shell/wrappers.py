@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from holdfast.domain.shell.commands import SUBSTITUTION
-from holdfast.domain.shell.expansion import program
+from holdfast.domain.shell.expansion import plain_words, program
 from holdfast.values.classes import NamedTuple
 
 _MOST_WORDS = 4_000
@@ -287,14 +287,14 @@ def _shell(arguments: list[str], fed: str) -> Iterator[Called]:
             text = arguments[position + 1]
             yield Called(words=(EACH,)) if text.strip() == EACH else Called(text)
             return
-    if not [word for word in arguments if not word.startswith("-")] or "-s" in arguments:
+    if not plain_words(arguments) or "-s" in arguments:
         yield Called(fed)
 
 
 def reads_unseen(words: Sequence[str], fed: str) -> bool:
     """Whether this is a shell that runs input which cannot be seen here."""
     arguments = words[1:]
-    plain = not [word for word in arguments if not word.startswith("-")] or "-s" in arguments
+    plain = not plain_words(arguments) or "-s" in arguments
     asked = any(word in ("--version", "--help", "-c") for word in arguments)
     return program(words[0]) in SHELLS and plain and not fed and not asked
 
