@@ -164,19 +164,20 @@ def storable_call(call: ToolCall) -> ToolCall:
     if isinstance(call, str):
         return storable(call)
     try:
-        copied: dict[str, Any] = _storable_json(json.loads(json.dumps(dict(call))))
+        copied: dict[str, Any] = storable_json(json.loads(json.dumps(dict(call))))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidIntent(f"a tool call cannot be stored as JSON: {error}") from None
     return copied
 
 
-def _storable_json(value: Any) -> Any:
+def storable_json(value: Any) -> Any:
+    """A parsed JSON value with every text and number in it storable."""
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, list):
-        return [_storable_json(item) for item in value]
+        return [storable_json(item) for item in value]
     if isinstance(value, dict):
-        return {storable(key): _storable_json(item) for key, item in value.items()}
+        return {storable(key): storable_json(item) for key, item in value.items()}
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)  # JSON cannot express it, and other programs could not read it
     return value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,6 +10,7 @@ from typing import Any
 
 from blake3 import blake3
 
+from holdfast.domain.intent import storable, storable_json
 from holdfast.domain.story import Role
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -43,9 +43,7 @@ MessageOf = Callable[[Mapping[str, Any]], TranscriptMessage | None]
 
 def text_of(value: object) -> str:
     """Text that can be stored: lone surrogates become visible escapes."""
-    if not isinstance(value, str):
-        return ""
-    return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    return storable(value) if isinstance(value, str) else ""
 
 
 def identifier(value: object) -> str | None:
@@ -80,17 +78,5 @@ def tool_call(call_id: object, name: object, given: object) -> dict[str, Any]:
     return {
         "id": identifier(call_id),
         "name": text_of(name) or "unknown",
-        "input": _storable(given),
+        "input": storable_json(given),
     }
-
-
-def _storable(value: Any) -> Any:
-    if isinstance(value, str):
-        return text_of(value)
-    if isinstance(value, list):
-        return [_storable(item) for item in value]
-    if isinstance(value, dict):
-        return {text_of(key): _storable(item) for key, item in value.items()}
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)  # JSON cannot express it, and other programs could not read it
-    return value

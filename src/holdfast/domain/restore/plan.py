@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.domain.ids import Digest
-from holdfast.domain.paths import is_within, parent, to_text
+from holdfast.domain.paths import ancestors, is_within, parent, to_text
 from holdfast.domain.trees.changes import Change, TreeLoader, tree_changes
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry, SymlinkEntry
 from holdfast.values.classes import NamedTuple, dataclass
@@ -227,10 +227,8 @@ def _chosen(changes: Iterable[Change], paths: Collection[bytes]) -> Iterable[Cha
     asked = {c.path for c in changes if any(is_within(c.path, chosen) for chosen in paths)}
     leading: set[bytes] = set()
     for change in changes:
-        above = parent(change.path) if change.path in asked and change.new is not None else b""
-        while above and above not in leading:
-            leading.add(above)
-            above = parent(above)
+        if change.path in asked and change.new is not None:
+            leading.update(ancestors(change.path))
     return [c for c in changes if c.path in asked or (c.path in leading and _becomes_directory(c))]
 
 
@@ -271,10 +269,7 @@ def topmost(kept: Iterable[Kept]) -> Iterable[Kept]:
     kept = list(kept)
     whole = {each.path for each in kept if each.whole}
     for each in kept:
-        above = parent(each.path)
-        while above and above not in whole:
-            above = parent(above)
-        if not above:
+        if whole.isdisjoint(ancestors(each.path)):
             yield each
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from enum import StrEnum
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.ids import SessionId
 from holdfast.domain.search.query import Term
-from holdfast.domain.search.words import LONGEST_WORD, Name, Word, names, stem
+from holdfast.domain.search.words import LONGEST_WORD, Name, Word, names, stem, without_accents
 
 LONGEST_TEXT = 100_000
 """How many characters of a text are searched."""
@@ -106,10 +105,7 @@ def _next_space(text: str, start: int) -> int:
 
 def _letters(text: str) -> str:
     """Normalised text that contains every word and name."""
-    if not text.isascii():
-        apart = unicodedata.normalize("NFKD", text)
-        text = "".join(c for c in apart if not unicodedata.combining(c))
-    return text.translate(_SEPARATORS).casefold()
+    return without_accents(text).translate(_SEPARATORS).casefold()
 
 
 def _as_words(words: Sequence[Word], term: Term) -> set[tuple[int, int]]:

@@ -90,10 +90,14 @@ def _words(name: str, offset: int) -> Iterator[Word]:
 
 def folded(word: str) -> str:
     """Without case and accents, and truncated to the longest word."""
-    if not word.isascii():
-        apart = unicodedata.normalize("NFKD", word)
-        word = "".join(c for c in apart if not unicodedata.combining(c)) or word
-    return word.casefold()[:LONGEST_WORD]
+    return (without_accents(word) or word).casefold()[:LONGEST_WORD]
+
+
+def without_accents(text: str) -> str:
+    if text.isascii():
+        return text
+    apart = unicodedata.normalize("NFKD", text)
+    return "".join(c for c in apart if not unicodedata.combining(c))
 
 
 _SHORTEST, _LONGEST = 3, 30
