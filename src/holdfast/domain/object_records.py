@@ -80,26 +80,6 @@ class RecordFormat(Protocol):
         ...
 
 
-class PlainRecords:
-    """The record format described above, without encryption."""
-
-    pack_magic = b"HFPACK1\n"
-    magic = MAGIC
-    header_bytes = HEADER_BYTES
-
-    @staticmethod
-    def encode(record: Record) -> bytes:
-        return encode_record(record)
-
-    @staticmethod
-    def stored_size_of(header: bytes) -> int:
-        return stored_size_of(header)
-
-    @staticmethod
-    def decode(data: bytes) -> Record:
-        return decode_record(data)
-
-
 def encode_record(record: Record) -> bytes:
     base = record.base or b""
     stored_size = len(base) + len(record.stored)
@@ -138,3 +118,14 @@ def decode_record(data: bytes) -> Record:
         return Record(Digest(digest), Codec(codec), depth, size, base, body)
     except ValueError:
         raise BadRecord("its codec is unknown") from None
+
+
+class PlainRecords:
+    """The record format described above, without encryption."""
+
+    pack_magic = b"HFPACK1\n"
+    magic = MAGIC
+    header_bytes = HEADER_BYTES
+    encode = staticmethod(encode_record)
+    stored_size_of = staticmethod(stored_size_of)
+    decode = staticmethod(decode_record)

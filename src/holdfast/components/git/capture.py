@@ -181,7 +181,7 @@ class RepositoryCapture:
         staged = taken.staged
         listed = staged.rows[: listed_count(path for _, path in staged.rows)]
         taken.facts = {
-            "head": {"ref": _text(head.ref), "commit": head.commit},
+            "head": {"ref": None if head.ref is None else to_text(head.ref), "commit": head.commit},
             "refs": {to_text(ref): oid for ref, oid in sorted(refs.items())},
             "index": found.has_index,
             "operation": operation_name(found.operation_paths),
@@ -431,7 +431,3 @@ def _key(references: Mapping[bytes, str]) -> str:
 def _new_group(key: str, ends: Mapping[str, str]) -> _Group:
     objects = keep_alive.group_of(ends)
     return _Group(key, objects[-1].oid if objects else None, objects)
-
-
-def _text(ref: bytes | None) -> str | None:
-    return None if ref is None else to_text(ref)

@@ -90,10 +90,10 @@ def decode_session(data: bytes) -> Session:
         id=bundled_session_id(fields["id"]),
         created_at_ns=bundled_number(fields["created_at_ns"], signed=True),
         status=SessionStatus(fields["status"]),
-        title=_optional(fields["title"], _text),
-        agent=_optional(fields["agent"], _text),
-        head=_optional(fields["head"], bundled_checkpoint_id),
-        approved=_optional(fields["approved"], bundled_checkpoint_id),
+        title=optional(fields["title"], _text),
+        agent=optional(fields["agent"], _text),
+        head=optional(fields["head"], bundled_checkpoint_id),
+        approved=optional(fields["approved"], bundled_checkpoint_id),
         round=bundled_number(fields.get("round", 1)),
     )
 
@@ -128,7 +128,7 @@ def decode_checkpoint(data: bytes) -> NewCheckpoint:
     return NewCheckpoint(
         id=bundled_checkpoint_id(fields["id"]),
         session_id=bundled_session_id(fields["session_id"]),
-        parent=_optional(fields["parent"], bundled_checkpoint_id),
+        parent=optional(fields["parent"], bundled_checkpoint_id),
         kind=Kind(fields["kind"]),
         created_at_ns=bundled_number(fields["created_at_ns"], signed=True),
         tree=parse_digest(fields["tree"]),
@@ -140,13 +140,13 @@ def decode_checkpoint(data: bytes) -> NewCheckpoint:
             bundled_number(changed["modified"]),
             bundled_number(changed["removed"]),
         ),
-        report=_optional(fields["report"], parse_digest),
-        restores_from=_optional(fields["restores_from"], bundled_checkpoint_id),
+        report=optional(fields["report"], parse_digest),
+        restores_from=optional(fields["restores_from"], bundled_checkpoint_id),
         partial=_flag(fields["partial"]),
-        message_index=_optional(fields.get("message_index"), bundled_number),
-        tool_use_id=_optional(fields.get("tool_use_id"), _text),
+        message_index=optional(fields.get("message_index"), bundled_number),
+        tool_use_id=optional(fields.get("tool_use_id"), _text),
         round=bundled_number(fields.get("round", 1)),
-        components=_optional(fields.get("components"), parse_digest),
+        components=optional(fields.get("components"), parse_digest),
     )
 
 
@@ -189,7 +189,7 @@ def bundled_object(value: Any) -> dict[str, Any]:
     return value
 
 
-def _optional(value: Any, check: Callable[[Any], T]) -> T | None:
+def optional(value: Any, check: Callable[[Any], T]) -> T | None:
     return None if value is None else check(value)
 
 

@@ -18,6 +18,7 @@ from holdfast.domain.bundles.rows import (
     bundled_object,
     bundled_session_id,
     decoded_object,
+    optional,
 )
 from holdfast.domain.ids import CheckpointId
 from holdfast.domain.intent import REASONING_MAX_LENGTH
@@ -98,7 +99,6 @@ def decode_story(data: bytes) -> BundledStory:
 
 
 def _message(row: dict[str, Any]) -> Message:
-    source_key = row["source_key"]
     return Message(
         bundled_session_id(row["session_id"]),
         bundled_number(row["index"]),
@@ -106,13 +106,12 @@ def _message(row: dict[str, Any]) -> Message:
         _text(row["content"]),
         bundled_number(row["at_ns"], signed=True),
         tuple(_call(call) for call in _list(row["tool_calls"])),
-        None if source_key is None else _text(source_key),
+        optional(row["source_key"], _text),
         0 if row["rolled_back"] is True else None,
     )
 
 
 def _annotation(row: dict[str, Any]) -> Annotation:
-    author = row["author"]
     return Annotation(
         0,
         bundled_session_id(row["session_id"]),
@@ -120,7 +119,7 @@ def _annotation(row: dict[str, Any]) -> Annotation:
         bundled_number(row["number"]),
         bundled_number(row["revision"]),
         _text(row["text"]),
-        None if author is None else _text(author),
+        optional(row["author"], _text),
         bundled_number(row["at_ns"], signed=True),
     )
 
@@ -211,14 +210,14 @@ def _round(row: dict[str, Any]) -> Round:
     status = RoundStatus(row["status"])
     if status is RoundStatus.ACTIVE:
         raise ValueError("a round is both active and ended")
-    head = None if row["head"] is None else bundled_checkpoint_id(row["head"])
+    head = optional(row["head"], bundled_checkpoint_id)
     return Round(
         bundled_number(row["number"]),
         status,
         bundled_number(row["started_at_ns"], signed=True),
         bundled_number(row["ended_at_ns"], signed=True),
         head if status is RoundStatus.MERGED else None,
-        None if row["message"] is None else _round_message(row["message"]),
+        optional(row["message"], _round_message),
         head,
     )
 
