@@ -85,13 +85,19 @@ class Git:
     """Runs commands in one repository; `timeout_s` is the limit for a step of several commands."""
 
     def __init__(
-        self, repository: Repository, environment: Mapping[str, str], timeout_s: float
+        self,
+        repository: Repository,
+        environment: Mapping[str, str],
+        timeout_s: float,
+        variables: Mapping[str, bytes] | None = None,
     ) -> None:
+        """`variables` lead git to another index, working tree or repository."""
         self.repository = repository
         # A step has several commands, which together must end before the caller gives up.
         self._timeout_s = timeout_s / _COMMANDS_OF_A_STEP
         self._variables = environment
         self._environment = _clean(environment, repository)
+        self._environment |= {n: os.fsdecode(value) for n, value in (variables or {}).items()}
 
     def run(
         self,

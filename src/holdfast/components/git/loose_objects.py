@@ -48,8 +48,8 @@ class LooseObject(NamedTuple):
 def read_loose(repository: Repository, oid: str, kind: bytes) -> LooseObject | None:
     """A loose object's kind, and its content if it is of this kind; None if there is no such file,
     or if it is damaged."""
-    data = _file_of(repository, oid)
     try:
+        data = read_small(_place(repository, oid), _LARGEST_READ) or b""
         head, end, begin = (
             zlib.decompressobj().decompress(data[:_HEADER_BYTES], 64).partition(b"\0")
         )
@@ -61,15 +61,8 @@ def read_loose(repository: Repository, oid: str, kind: bytes) -> LooseObject | N
         content = zlib.decompress(data).partition(b"\0")[2]
         right = len(content) == int(size) and name_of(kind, content, like=oid) == oid
         return LooseObject(found.decode(), content) if right else None
-    except (zlib.error, ValueError):
+    except (TooLarge, zlib.error, ValueError):
         return None
-
-
-def _file_of(repository: Repository, oid: str) -> bytes:
-    try:
-        return read_small(_place(repository, oid), _LARGEST_READ) or b""
-    except TooLarge:
-        return b""
 
 
 def name_of(kind: bytes, content: bytes, *, like: str) -> str:

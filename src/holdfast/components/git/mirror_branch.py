@@ -26,7 +26,6 @@ from holdfast.components.files import blocks_of, write_all
 from holdfast.components.git.commands import NO_REFLOG, Git, GitFailed
 from holdfast.components.git.fast_import import WHO, ImportStream, git_takes
 from holdfast.components.git.repository import Repository, opened
-from holdfast.components.git.scratch_index import GitWith
 from holdfast.components.git.status import checked_out
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import StoreDamaged
@@ -342,7 +341,7 @@ def write_bundle(
             "init", "--bare", "--quiet", "--template=", repository.git_dir, config=_PLAIN
         )
         variables = {"GIT_DIR": repository.git_dir}
-        git = GitWith(repository, environment, _TIMEOUT_S, variables)
+        git = Git(repository, environment, _TIMEOUT_S, variables)
         # HEAD points to another name until the branch exists, so that it is never checked out.
         git.run("symbolic-ref", "HEAD", "refs/heads/nobody")
         outcome = Mirror(git, place, history).catch_up()

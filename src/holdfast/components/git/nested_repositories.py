@@ -31,7 +31,6 @@ from holdfast.components.git.repository import (
     read_small,
     repository_at,
 )
-from holdfast.components.git.scratch_index import GitWith
 from holdfast.domain.component_states import ComponentState, StoredContent
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.paths import from_text, is_within, require_safe_path, to_text
@@ -250,7 +249,7 @@ def link_text(link: bytes) -> bytes:
 def git_at(git_dir: bytes, environment: Mapping[str, str], timeout_s: float) -> Git:
     """Git in a repository without a working tree."""
     variables = {"GIT_DIR": git_dir, "GIT_WORK_TREE": git_dir}
-    return GitWith(Repository(git_dir, git_dir, git_dir), environment, timeout_s, variables)
+    return Git(Repository(git_dir, git_dir, git_dir), environment, timeout_s, variables)
 
 
 def owned_in_nested(

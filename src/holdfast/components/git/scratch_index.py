@@ -33,20 +33,6 @@ from holdfast.ports.repository import ContentReader, PathChange
 _FILE_MODE, _EXECUTABLE_MODE, _INDEX_MODE = 0o600, 0o700, 0o644
 
 
-class GitWith(Git):
-    """Git with variables for another index, working tree or repository."""
-
-    def __init__(
-        self,
-        repository: Repository,
-        environment: Mapping[str, str],
-        timeout_s: float,
-        variables: Mapping[str, bytes],
-    ) -> None:
-        super().__init__(repository, environment, timeout_s)
-        self._environment |= {name: os.fsdecode(value) for name, value in variables.items()}
-
-
 class Scratch:
     """Created by `scratch`; `index` is the scratch index, which may be passed to other programs."""
 
@@ -70,9 +56,9 @@ class Scratch:
             variables["GIT_OBJECT_DIRECTORY"] = objects
             variables["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = repository.shared(b"objects")
         os.mkdir(self._tree)
-        self.git = GitWith(repository, environment, timeout_s, variables)
+        self.git = Git(repository, environment, timeout_s, variables)
         variables = {**variables, "GIT_DIR": repository.git_dir, "GIT_WORK_TREE": self._tree}
-        self._on_tree = GitWith(
+        self._on_tree = Git(
             Repository(self._tree, repository.git_dir, repository.common_dir),
             environment,
             timeout_s,
