@@ -134,7 +134,7 @@ def _named(event: AgentEvent, chosen: Path) -> tuple[str, ...]:
     """The paths that a tool is about to change, or that its command works in."""
     if not event.command:
         return event.paths
-    from holdfast.domain.external_paths import by_home
+    from holdfast.domain.external_paths import resolve_paths
     from holdfast.domain.shell.risk import assess
     from holdfast.engine.shell_parser import parse
 
@@ -142,7 +142,7 @@ def _named(event: AgentEvent, chosen: Path) -> tuple[str, ...]:
     risk = assess(parse(event.command), workspace=workspace, directory=event.cwd, parse=parse)
     from_home = [
         place
-        for place in by_home(risk.places, os.environ.get("HOME"))
+        for place in resolve_paths(risk.places, os.environ.get("HOME"))
         if chosen in Path(place).parents
     ]
     mentioned = [place for place in risk.mentioned if _nearest_directory(chosen, place) != chosen]

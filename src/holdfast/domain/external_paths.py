@@ -19,7 +19,7 @@ INSTALLED_TREES = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/nix", "/
 _PATTERN = re.compile(r"[*?\[{$`]")
 
 
-class NotFollowed(ValueError):
+class UnresolvedPath(ValueError):
     """The path cannot be resolved, or Holdfast saves nothing there. The message says why."""
 
 
@@ -28,7 +28,7 @@ def key_of(path: bytes) -> str:
     return digest_of(path).hex()[:16]
 
 
-def at_home(place: str, home: str | None) -> str:
+def expand_home(place: str, home: str | None) -> str:
     """The path with its home directory filled in."""
     match = _HOME.match(place)
     if match is not None and home is not None and home.startswith("/"):
@@ -36,11 +36,11 @@ def at_home(place: str, home: str | None) -> str:
     return place
 
 
-def followed(place: str, home: str | None) -> str:
-    """The absolute path it refers to; `NotFollowed` if unknown."""
-    place = at_home(place, home)
+def resolve_path(place: str, home: str | None) -> str:
+    """The absolute path it refers to; `UnresolvedPath` if unknown."""
+    place = expand_home(place, home)
     if not place.startswith("/") or "\0" in place:
-        raise NotFollowed("only the shell can expand it")
+        raise UnresolvedPath("only the shell can expand it")
     parts = [part for part in place.split("/") if part not in ("", ".")]
     for number, part in enumerate(parts):
         if _PATTERN.search(part):
@@ -48,18 +48,18 @@ def followed(place: str, home: str | None) -> str:
             break
     path = "/" + "/".join(parts)
     if ".." in parts:
-        raise NotFollowed("it contains ..")
-    require_kept(path)
+        raise UnresolvedPath("it contains ..")
+    require_user_path(path)
     return path
 
 
-def by_home(places: Iterable[str], home: str | None) -> Iterator[str]:
-    """The paths that can be followed, with the home directory filled in. Such a path may be inside
-    the workspace."""
+def resolve_paths(places: Iterable[str], home: str | None) -> Iterator[str]:
+    """The absolute paths of those that can be resolved. A path below the home directory may be
+    inside the workspace."""
     for place in places:
         try:
-            yield followed(place, home)
-        except NotFollowed:
+            yield resolve_path(place, home)
+        except UnresolvedPath:
             continue
 
 
@@ -68,9 +68,9 @@ def is_installed(path: str) -> bool:
     return any(path.startswith(tree + "/") for tree in INSTALLED_TREES)
 
 
-def require_kept(path: str) -> None:
-    """Raise `NotFollowed` for system paths."""
+def require_user_path(path: str) -> None:
+    """Raise `UnresolvedPath` for system paths."""
     if path == "/":
-        raise NotFollowed("it is the whole file system")
+        raise UnresolvedPath("it is the whole file system")
     if any(path == tree or path.startswith(tree + "/") for tree in SYSTEM_TREES):
-        raise NotFollowed("it belongs to the system")
+        raise UnresolvedPath("it belongs to the system")

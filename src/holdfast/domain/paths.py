@@ -98,7 +98,7 @@ def from_text(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-_NAMES = frozenset(
+_PROJECT_NAMES = frozenset(
     (
         *(b".git", b".hg", b".svn", b".jj", b".fslckout", b"_darcs"),
         *(b"pyproject.toml", b"setup.py", b"setup.cfg", b"requirements.txt", b"Pipfile"),
@@ -112,13 +112,17 @@ _NAMES = frozenset(
         *(b"MODULE.bazel", b"WORKSPACE", b"flake.nix", b"Dockerfile", b"compose.yaml"),
     )
 )
-_ENDINGS = (b".sln", b".slnx", b".csproj", b".fsproj", b".xcodeproj", b".cabal", b".gemspec")
-
-
-def is_project_sign(name: bytes) -> bool:
-    return name in _NAMES or name.endswith(_ENDINGS)
+_PROJECT_ENDINGS = (
+    b".sln",
+    b".slnx",
+    b".csproj",
+    b".fsproj",
+    b".xcodeproj",
+    b".cabal",
+    b".gemspec",
+)
 
 
 def shows_project(names: Iterable[bytes]) -> bool:
     """Whether these names mark a directory as a project."""
-    return any(map(is_project_sign, names))
+    return any(name in _PROJECT_NAMES or name.endswith(_PROJECT_ENDINGS) for name in names)

@@ -33,7 +33,7 @@ class ExternalCapture:
     path that is not."""
 
     def __init__(self, opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None) -> None:
-        from holdfast.domain.shell.expansion import findable, join
+        from holdfast.domain.shell.expansion import join, path_from_workspace
 
         self._opened = opened
         self._is_risky = risk is not None and risk.grade.word == "risky"
@@ -43,7 +43,9 @@ class ExternalCapture:
         named = {} if risk is None else dict(zip(risk.outside, risk.places, strict=True))
         for path in event.paths:
             named.setdefault(path, join(base, path))
-        named = {findable(self._workspace, n, place): place for n, place in named.items()}
+        named = {
+            path_from_workspace(self._workspace, n, place): place for n, place in named.items()
+        }
         self._found: dict[bytes, None] = {}
         self.not_captured: dict[str, str] = {}
         self.named = {n: place for n, place in named.items() if self._leads_outside(n, place)}
@@ -92,12 +94,12 @@ class ExternalCapture:
 
     def _leads_outside(self, name: str, place: str) -> bool:
         """Whether the path leads outside; records its targets."""
-        from holdfast.domain.external_paths import NotFollowed
+        from holdfast.domain.external_paths import UnresolvedPath
 
         try:
             found = [one for one in _real_places(place, self._home) if not self._is_inside(one)]
             encoded = dict.fromkeys(os.fsencode(one) for one in found)
-        except (NotFollowed, OSError, ValueError) as error:
+        except (UnresolvedPath, OSError, ValueError) as error:
             if self._is_inside(place) or self._is_inside(_by_links(place)):
                 return False
             self.not_captured[name] = str(error)
@@ -108,14 +110,14 @@ class ExternalCapture:
     def _add_argument(self, place: str) -> None:
         """Record an argument file if the tool's user can write or replace it. Files installed by a
         package manager are arguments all the time, so they are skipped."""
-        from holdfast.domain.external_paths import NotFollowed, is_installed
+        from holdfast.domain.external_paths import UnresolvedPath, is_installed
 
         try:
             for one in _real_places(place, self._home):
                 writable = os.access(one, os.W_OK) or os.access(os.path.dirname(one), os.W_OK)
                 if writable and not self._is_inside(one) and not is_installed(one):
                     self._found[os.fsencode(one)] = None
-        except (NotFollowed, OSError, ValueError):
+        except (UnresolvedPath, OSError, ValueError):
             return  # nothing suggests that it changes
 
     def _is_inside(self, place: str) -> bool:
@@ -131,11 +133,11 @@ def _by_links(place: str) -> str:
 
 
 def _real_places(place: str, home: str | None) -> list[str]:
-    """The real paths of a place; `NotFollowed` if unknown, or if it is a system path."""
-    from holdfast.domain.external_paths import at_home, followed, require_kept
+    """The real paths of a place; `UnresolvedPath` if unknown, or if it is a system path."""
+    from holdfast.domain.external_paths import expand_home, require_user_path, resolve_path
 
-    path = followed(place, home)
-    literal = at_home(place, home)
+    path = resolve_path(place, home)
+    literal = expand_home(place, home)
     if path != literal and "\0" not in literal and os.path.lexists(literal):
         path = os.path.normpath(literal)  # a literal name with a bracket
     directory, _, last = path.rpartition("/")
@@ -149,7 +151,7 @@ def _real_places(place: str, home: str | None) -> list[str]:
     else:
         places = [os.path.realpath(real)]  # a pattern below the link; the link itself stays
     for one in places:
-        require_kept(one)
+        require_user_path(one)
     return places
 
 

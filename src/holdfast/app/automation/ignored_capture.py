@@ -160,15 +160,15 @@ def _candidates(
     opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None
 ) -> dict[bytes, bool]:
     """Workspace paths, and whether the tool changes them."""
-    from holdfast.domain.external_paths import by_home
+    from holdfast.domain.external_paths import resolve_paths
     from holdfast.domain.shell.expansion import join
 
     workspace, home = str(opened.engine.vault.workspace), opened.environment.get("HOME")
     base = event.cwd or workspace
     places = [(join(base, path), True) for path in event.paths]
     if risk is not None:
-        places += [(place, True) for place in (*risk.inside, *by_home(risk.places, home))]
-        handed = by_home(risk.handed, home)
+        places += [(place, True) for place in (*risk.inside, *resolve_paths(risk.places, home))]
+        handed = resolve_paths(risk.handed, home)
         places += [(place, False) for place in (*risk.mentioned, *handed)]
     found: dict[bytes, bool] = {}
     for place, changes in places:
@@ -313,19 +313,19 @@ def _trees_inside(
 ) -> Iterator[tuple[bytes, EmptiedTree]]:
     """The trees that are workspace directories, with their workspace path. A tree above the
     workspace covers all of it."""
-    from holdfast.domain.external_paths import NotFollowed, followed
+    from holdfast.domain.external_paths import UnresolvedPath, resolve_path
 
     workspace, home = str(opened.engine.vault.workspace), opened.environment.get("HOME")
     for tree in trees:
         try:
-            place = followed(tree.place, home)
+            place = resolve_path(tree.place, home)
             if _PATTERN_LETTERS & set(tree.place) and not os.path.lexists(tree.place):
                 place = os.path.realpath(place)
             else:  # a link is deleted itself, and its target stays
                 directory, _, name = place.rpartition("/")
                 place = os.path.join(os.path.realpath(directory or "/"), name)
             is_directory = stat.S_ISDIR(os.lstat(place).st_mode)
-        except (NotFollowed, OSError, ValueError):
+        except (UnresolvedPath, OSError, ValueError):
             continue
         if is_directory and is_within(os.fsencode(workspace), os.fsencode(place.rstrip("/"))):
             yield b"", tree

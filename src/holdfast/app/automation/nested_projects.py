@@ -102,14 +102,14 @@ def _save(host: Host, project: Path, event: AgentEvent, intent: SnapshotIntent, 
 
 def _changed(opened: OpenWorkspace, event: AgentEvent, risk: Assessment | None) -> Iterator[str]:
     """The paths that the tool changes, up to the first part that only a shell can expand."""
-    from holdfast.domain.external_paths import by_home
+    from holdfast.domain.external_paths import resolve_paths
     from holdfast.domain.shell.expansion import join
 
     workspace, home = str(opened.engine.vault.workspace), opened.environment.get("HOME")
     named = [join(event.cwd or workspace, path) for path in event.paths]
     if risk is not None:
         named += [*risk.inside, *risk.places]
-    yield from _real(by_home(named, home))
+    yield from _real(resolve_paths(named, home))
 
 
 def _mentioned(risk: Assessment | None) -> Iterator[str]:

@@ -149,24 +149,24 @@ def _shell_disk(home: str | None) -> Disk:
     """The disk for the shell risk rules; `~` means the directory `home`. Bounded: a pattern with
     many parts, or with more matches than a command can have words, is not looked up. Neither is
     `DIRECTORY/*`: the directory is used instead."""
-    from holdfast.domain.external_paths import at_home
+    from holdfast.domain.external_paths import expand_home
     from holdfast.domain.shell.risk import Disk
 
     def exists(place: str) -> bool:
         try:
-            return os.path.lexists(at_home(place, home))
+            return os.path.lexists(expand_home(place, home))
         except ValueError:  # not a possible path
             return False
 
     def is_file(place: str) -> bool:
-        path = at_home(place, home)
+        path = expand_home(place, home)
         try:
             return os.path.isfile(path) or (os.path.islink(path) and not os.path.isdir(path))
         except ValueError:
             return False
 
     def matching(pattern: str) -> Sequence[str]:
-        path = at_home(pattern, home)
+        path = expand_home(pattern, home)
         if not path.startswith("/") or "\0" in path or exists(path):
             return ()
         return () if path.endswith("/*") else _matches(path)

@@ -53,19 +53,19 @@ def capture(
     if previous is not None and signature and previous.notes.get("signature") == signature:
         return None
     problems = list(found.problems)
-    taken: list[Entry] = []
+    captured: list[Entry] = []
     total_bytes = 0
     for entry in found.entries:
-        size = _take(entry, roots, sink, problems)
+        size = _capture_entry(entry, roots, sink, problems)
         if size is not None:
-            taken.append(entry)
+            captured.append(entry)
             total_bytes += size
-    if taken:
-        sink.add(INDEX, [encode_index(map(kept_of, taken))])
+    if captured:
+        sink.add(INDEX, [encode_index(map(kept_of, captured))])
     if encoded:
         sink.add(GIVEN, [encoded])
     facts = {
-        "files": sum(kind_of(entry) is not Kind.DIRECTORY for entry in taken),
+        "files": sum(kind_of(entry) is not Kind.DIRECTORY for entry in captured),
         "bytes": total_bytes,
         "left_out": found.left_out[:_MOST_LEFT_OUT],
         "given": [
@@ -88,7 +88,9 @@ def _signature(found: Walk, given: bytes, now_ns: int) -> str | None:
     return digest.hexdigest()
 
 
-def _take(entry: Entry, roots: Roots, sink: ContentSink, problems: list[str]) -> int | None:
+def _capture_entry(
+    entry: Entry, roots: Roots, sink: ContentSink, problems: list[str]
+) -> int | None:
     """The number of bytes stored; None if the entry is missing or unreadable."""
     name = content_name(entry.place)
     if entry.target is not None:
@@ -98,7 +100,7 @@ def _take(entry: Entry, roots: Roots, sink: ContentSink, problems: list[str]) ->
         sink.add(name, [directory_content(entry.mode)])
         return 0
     try:
-        return _take_file(entry, roots, sink, name, problems)
+        return _capture_file(entry, roots, sink, name, problems)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -106,7 +108,7 @@ def _take(entry: Entry, roots: Roots, sink: ContentSink, problems: list[str]) ->
         return None
 
 
-def _take_file(
+def _capture_file(
     entry: Entry, roots: Roots, sink: ContentSink, name: str, problems: list[str]
 ) -> int | None:
     with roots.directory(entry.root, entry.path[:-1]) as dir_fd:
@@ -115,7 +117,7 @@ def _take_file(
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise OSError(0, "it is no longer a file")
         if os.fstat(fd).st_size <= _IN_MEMORY_BYTES:
-            data, settled = _settled(fd)
+            data, settled = _read_stable(fd)
             sink.add(name, [data])
             size = len(data)
         else:
@@ -132,7 +134,7 @@ def _take_file(
     return size
 
 
-def _settled(fd: int) -> tuple[bytes, bool]:
+def _read_stable(fd: int) -> tuple[bytes, bool]:
     data = b""
     for _ in range(_TRIES):
         before = os.fstat(fd)

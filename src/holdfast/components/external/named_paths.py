@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from holdfast.components.files import DIRECTORY_FLAGS, directory_identity, entered
-from holdfast.domain.external_paths import NotFollowed, require_kept
+from holdfast.domain.external_paths import UnresolvedPath, require_user_path
 from holdfast.domain.ignore.defaults import DEFAULT_RULES
 from holdfast.domain.ignore.rules import RuleStack
 from holdfast.domain.paths import STAGING_PREFIX, ancestors, to_text
@@ -130,8 +130,8 @@ class PathWalk:
 
     def _named(self, name: bytes, look: WalkResult) -> None:
         try:
-            require_kept(to_text(name))
-        except NotFollowed as error:
+            require_user_path(to_text(name))
+        except UnresolvedPath as error:
             raise LeftOut(str(error)) from None
         self._count()
         entry = look_at(name)

@@ -241,7 +241,7 @@ class ExternalRestore:
         for entry in steps.remove:
             _remove(entry)
         for kept in steps.make:
-            _make(kept)
+            _make_directory(kept)
         for kept, entry in steps.write:
             self._write(kept, entry)
         written = (kept.path for kept in (*steps.make, *(kept for kept, _ in steps.write)))
@@ -293,12 +293,12 @@ def _sync_directories(paths: Iterable[bytes]) -> None:
 def _write_file(kept: Kept, data: bytes, dir_fd: int, temporary: bytes) -> None:
     with new_file(temporary, 0o600, dir_fd) as fd:
         write_all(fd, data)
-        _give(fd, kept)
+        _set_owner(fd, kept)
         os.fchmod(fd, kept.mode)
         os.utime(fd, ns=(kept.mtime_ns, kept.mtime_ns))
 
 
-def _give(fd: int, kept: Kept) -> None:
+def _set_owner(fd: int, kept: Kept) -> None:
     """Set the owner and the group that it had."""
     status = os.fstat(fd)
     user = kept.user if os.geteuid() == 0 else status.st_uid
@@ -323,7 +323,7 @@ def _remove(entry: Entry) -> None:
             os.unlink(name, dir_fd=dir_fd)
 
 
-def _make(kept: Kept) -> None:
+def _make_directory(kept: Kept) -> None:
     directory, _, name = kept.path.rpartition(b"/")
     try:
         with opened_directory(directory) as dir_fd:
@@ -344,7 +344,7 @@ def _change_mode(kept: Kept, entry: Entry | None) -> None:
             if entry is not None:
                 _require_same(entry, os.fstat(fd))
             if kept.is_directory:
-                _give(fd, kept)
+                _set_owner(fd, kept)
             os.fchmod(fd, kept.mode)
             os.fsync(fd)
         finally:

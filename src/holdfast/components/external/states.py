@@ -20,7 +20,7 @@ from typing import Any
 
 from holdfast.components.external.named_paths import Entry, WalkResult, display_path
 from holdfast.domain.component_states import ComponentState
-from holdfast.domain.external_paths import key_of, require_kept
+from holdfast.domain.external_paths import key_of, require_user_path
 from holdfast.domain.paths import STAGING_PREFIX, from_text, is_within, to_text
 from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.component import ComponentProblem, ContentSource, Remainder
@@ -139,7 +139,7 @@ def _kept(
     safe = all(n not in (b"", b".", b"..") and b"\0" not in n for n in names[1:])
     if names[0] or len(names) < 2 or not safe or names[-1].startswith(STAGING_PREFIX):
         raise ValueError(f"{path!r:.80} is not a path that may be written")
-    require_kept(path)
+    require_user_path(path)
     numbers = (mode, user, group, mtime_ns, 0 if owner is None else owner)
     if any(type(number) is not int or not 0 <= number < 1 << 63 for number in numbers):
         raise ValueError(f"{path!r:.80} has unusable numbers")

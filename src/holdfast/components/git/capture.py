@@ -371,7 +371,7 @@ class RepositoryCapture:
         known = self._known_group("tags", key)
         if known is not None:
             return known
-        return _new_group(key, {} if taken.tagged is None else taken.tagged.ends)
+        return _new_group(key, {} if taken.tagged is None else taken.tagged.targets)
 
     def _known_group(self, name: str, key: str) -> _Group | None:
         """The group that the previous checkpoint keeps alive, if it is the same."""

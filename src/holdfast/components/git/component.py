@@ -74,15 +74,17 @@ class GitComponent:
             return NestedCapture(request, self._environment, self._noted, self._ours).run(sink)
         repository = require_repository(request.workspace, ours=self._ours)
         if request.previous is not None and request.intended is None:
-            from holdfast.components.git.status import is_as_before
+            from holdfast.components.git.status import is_unchanged
 
-            if is_as_before(repository, request.previous, now_ns=request.now_ns):
+            if is_unchanged(repository, request.previous, now_ns=request.now_ns):
                 changed = request.changed()
                 if changed is not None and not changed:
                     return None
-                from holdfast.components.git.dirty_files import renewed
+                from holdfast.components.git.dirty_files import with_current_dirty_files
 
-                return renewed(repository, request, request.previous, changed, sink)
+                return with_current_dirty_files(
+                    repository, request, request.previous, changed, sink
+                )
         from holdfast.components.git.capture import RepositoryCapture
 
         return RepositoryCapture(repository, request, self._environment, request.timeout_s).run(

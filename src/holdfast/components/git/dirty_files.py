@@ -104,7 +104,7 @@ def all_dirty(
         return None
 
 
-def renewed(
+def with_current_dirty_files(
     repository: Repository,
     request: CaptureRequest,
     previous: ComponentState,

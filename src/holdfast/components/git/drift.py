@@ -27,7 +27,7 @@ from holdfast.components.git.references import HEADS, Head, read_head
 from holdfast.components.git.repository import Repository, opened, read_whole
 from holdfast.components.git.staged import read_staged, read_submodules
 from holdfast.components.git.states import decode_state
-from holdfast.components.git.status import is_as_before
+from holdfast.components.git.status import is_unchanged
 from holdfast.domain.component_states import ComponentState
 from holdfast.domain.git.drift import GitDrift, GitPlace, PresentGit
 from holdfast.domain.git.index import UnknownIndex
@@ -106,7 +106,7 @@ def present(
     repository: Repository, environment: Mapping[str, str], request: CaptureRequest
 ) -> PresentGit:
     head, previous, dirty = read_head(repository), request.previous, None
-    if previous is not None and is_as_before(repository, previous, now_ns=request.now_ns):
+    if previous is not None and is_unchanged(repository, previous, now_ns=request.now_ns):
         dirty = dirty_now(repository, request, previous, request.changed())
     if dirty is None:
         dirty = _dirty(repository, environment, request, head)

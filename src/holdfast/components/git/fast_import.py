@@ -5,7 +5,7 @@
 Guarantee: if the stream ends successfully, the branch moves to its last commit, and only as a
 fast-forward. Otherwise, nothing is visible. At most one block is in memory.
 
-Paths that some system reserves for its own data are left out (`git_takes`). The rule is the same
+Paths that some system reserves for its own data are left out (`git_accepts`). The rule is the same
 everywhere, so that a mirror built on another machine is equal and `git fsck --strict` accepts it.
 """
 
@@ -29,7 +29,7 @@ _LINK = re.compile(
 _IGNORED_BY_HFS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 
 
-def git_takes(path: bytes, *, link: bool = False) -> bool:
+def git_accepts(path: bytes, *, link: bool = False) -> bool:
     """`link`: a symbolic link, for which more names are reserved."""
     for name in path.split(b"/"):
         for part in {name, *name.split(b"\\")}:
@@ -44,7 +44,7 @@ def _without_ignored(name: bytes) -> bytes:
     return _IGNORED_BY_HFS.sub("", text).encode("utf-8", "surrogateescape")
 
 
-WHO = b"Holdfast <holdfast@localhost>"
+IDENTITY = b"Holdfast <holdfast@localhost>"
 _END_S = 300.0
 _ERROR_BYTES = 64 << 10
 
@@ -83,7 +83,7 @@ class ImportStream:
 
     def commit(self, mark: int, time_s: int, message: bytes, parent: bytes | None) -> None:
         """`parent` is a commit or `:MARK`; without one, the branch begins here."""
-        when = b"%b %d +0000\n" % (WHO, max(time_s, 0))
+        when = b"%b %d +0000\n" % (IDENTITY, max(time_s, 0))
         self._write(b"commit %b\nmark :%d\n" % (self._branch, mark))
         self._write(b"author %bcommitter %b" % (when, when))
         self._write(b"data %d\n%b\n" % (len(message), message))

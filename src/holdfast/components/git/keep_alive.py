@@ -104,7 +104,7 @@ def _is_there(name: bytes, directory: int) -> bool:
 
 
 _MODES = {"blob": b"100644", "tree": b"40000"}
-_WHO = b"Holdfast <holdfast@localhost> 0 +0000"
+_IDENTITY = b"Holdfast <holdfast@localhost> 0 +0000"
 _MESSAGE = b"Kept alive by a checkpoint of Holdfast\n"
 
 
@@ -194,7 +194,7 @@ def _commit_of(parents: Sequence[str], others: Mapping[str, str]) -> list[NewObj
     tree = b"".join(rows)
     tree_oid = name_of(b"tree", tree, like=like)
     lines = [b"tree " + tree_oid.encode(), *(b"parent " + oid.encode() for oid in parents)]
-    lines += [b"author " + _WHO, b"committer " + _WHO, b"", _MESSAGE]
+    lines += [b"author " + _IDENTITY, b"committer " + _IDENTITY, b"", _MESSAGE]
     commit = b"\n".join(lines)
     commit_oid = name_of(b"commit", commit, like=like)
     return [NewObject(tree_oid, b"tree", tree), NewObject(commit_oid, b"commit", commit)]

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 
 from holdfast.components.files import blocks_of, write_all
 from holdfast.components.git.commands import NO_REFLOG, Git, GitFailed
-from holdfast.components.git.fast_import import WHO, ImportStream, git_takes
+from holdfast.components.git.fast_import import IDENTITY, ImportStream, git_accepts
 from holdfast.components.git.repository import Repository, opened
 from holdfast.components.git.status import checked_out
 from holdfast.domain.checkpoints import Checkpoint
@@ -179,7 +179,7 @@ class Mirror:
             if entry is None:
                 continue
             link = isinstance(entry, SymlinkEntry)
-            if not git_takes(change.path, link=link) or self._history.leaves_out(change.path):
+            if not git_accepts(change.path, link=link) or self._history.leaves_out(change.path):
                 changes.left_out += 1
             else:
                 changes.put.append((change.path, entry))
@@ -276,7 +276,7 @@ class Mirror:
     ) -> bytes:
         tree = self._git.run("rev-parse", commit + b"^{tree}").strip()
         parents = [one for one in (before, commit) if one is not None]
-        when = b"%b %d +0000" % (WHO, (approval.ended_at_ns or 0) // 1_000_000_000)
+        when = b"%b %d +0000" % (IDENTITY, (approval.ended_at_ns or 0) // 1_000_000_000)
         lines = [
             b"tree " + tree,
             *(b"parent " + parent for parent in dict.fromkeys(parents)),

@@ -34,7 +34,7 @@ from holdfast.components.git.nested_repositories import (
 )
 from holdfast.components.git.repository import Repository, find_repository
 from holdfast.components.git.states import DIRTY, way_of
-from holdfast.components.git.status import is_as_before
+from holdfast.components.git.status import is_unchanged
 from holdfast.domain.component_states import EXACT, ComponentState
 from holdfast.domain.paths import from_text, to_text
 from holdfast.ports.component import (
@@ -78,7 +78,7 @@ class NestedCapture:
 
     def run(self, sink: ContentSink) -> Captured | None:
         found = self._find()
-        if self._request.intended is None and self._is_as_before(found):
+        if self._request.intended is None and self._is_unchanged(found):
             return None
         own = Captured({})
         if self._around is not None:
@@ -131,7 +131,7 @@ class NestedCapture:
         except ComponentProblem:
             return {}  # the restore itself will report it
 
-    def _is_as_before(self, found: _Found) -> bool:
+    def _is_unchanged(self, found: _Found) -> bool:
         previous = self._request.previous
         if previous is None or previous.facts.get(LEFT_OUT, []) != found.left_out:
             return False
@@ -140,7 +140,7 @@ class NestedCapture:
         if has_nested(previous) != self._has_more(found):
             return False
         now_ns = self._request.now_ns
-        if self._around is not None and not is_as_before(self._around, previous, now_ns=now_ns):
+        if self._around is not None and not is_unchanged(self._around, previous, now_ns=now_ns):
             return False
         if len(self._before) != len(found.nested):
             return False
@@ -148,7 +148,7 @@ class NestedCapture:
             (row := self._before.get(one.path)) is not None
             and (row.link, row.linked) == (one.link, one.linked)
             and row.state is not None
-            and is_as_before(one.repository, row.state, now_ns=now_ns)
+            and is_unchanged(one.repository, row.state, now_ns=now_ns)
             for one in found.nested
         )
 
@@ -183,7 +183,7 @@ class NestedCapture:
             previous is not None
             and request.intended is None
             and has_own(previous)
-            and is_as_before(repository, previous, now_ns=request.now_ns)
+            and is_unchanged(repository, previous, now_ns=request.now_ns)
         ):
             for content in previous.contents:
                 if "/" not in content.name:

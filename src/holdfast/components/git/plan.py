@@ -41,7 +41,7 @@ from holdfast.components.git.states import (
     way_of,
 )
 from holdfast.components.git.status import KEPT_PREFIX, RepositoryStatus, read_worktrees
-from holdfast.components.git.tags import decode_tags, end_of
+from holdfast.components.git.tags import decode_tags, final_target
 from holdfast.domain.component_states import EXACT
 from holdfast.domain.paths import from_text, to_text
 from holdfast.domain.trees.objects import digest_of
@@ -197,7 +197,7 @@ def _obstacles(git: Git, present: RepositoryStatus, target: GitState, plan: GitP
         )
     wanted = {move.new for move in plan.moves if move.new and not move.new.startswith(LINK)}
     wanted |= {target.head.commit} if target.head.commit and plan.moves_head else set()
-    needed = {end_of(oid, plan.tag_objects) for oid in wanted}
+    needed = {final_target(oid, plan.tag_objects) for oid in wanted}
     needed |= {entry.oid for entry in plan.stash or ()}
     there = object_types(git, needed)
     for oid in sorted(needed - there.keys()):

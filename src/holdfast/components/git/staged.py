@@ -134,7 +134,7 @@ def shared_name(git: Git) -> str | None:
 
 def place_shared(git: Git, request: RestoreOf) -> None:
     """Recreate the shared file of a checkpoint's index."""
-    name = named(request.target.facts)
+    name = recorded_name(request.target.facts)
     if name is None:
         return
     write_shared(git.repository, name, b"".join(request.contents.read(SHARED_INDEX)))
@@ -150,11 +150,11 @@ def write_shared(repository: Repository, name: str, data: bytes) -> None:
 
 
 def is_placed(git: Git, request: RestoreOf) -> bool:
-    name = named(request.target.facts)
+    name = recorded_name(request.target.facts)
     return name is None or os.path.isfile(git.repository.own(os.fsencode(name)))
 
 
-def named(facts: Any) -> str | None:
+def recorded_name(facts: Any) -> str | None:
     """The name in a checkpoint's facts, which may come from anywhere."""
     name = facts.get("shared_index")
     if name is not None and not (isinstance(name, str) and is_shared_name(name)):

@@ -127,7 +127,7 @@ def _rebased(repository: Repository, paths: Iterable[bytes]) -> dict[bytes, str]
     return {}
 
 
-def is_as_before(repository: Repository, previous: ComponentState, *, now_ns: int) -> bool:
+def is_unchanged(repository: Repository, previous: ComponentState, *, now_ns: int) -> bool:
     """Whether everything certainly matches a checkpoint. Its data may come from anywhere; invalid
     data is no match. Problems are left to a real capture to report."""
     if "signature" not in previous.notes:

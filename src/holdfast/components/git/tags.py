@@ -27,7 +27,7 @@ class Tagged(NamedTuple):
     """Tag objects with their content, and the final targets with their kinds."""
 
     objects: dict[str, bytes]
-    ends: dict[str, str]
+    targets: dict[str, str]
 
 
 def read_tagged(git: Git, oids: Collection[str]) -> Tagged:
@@ -39,10 +39,10 @@ def read_tagged(git: Git, oids: Collection[str]) -> Tagged:
             break
         kinds, contents = _read(git, pending)
         tagged.objects.update(contents)
-        tagged.ends.update((oid, kind) for oid, kind in kinds.items() if kind != "tag")
+        tagged.targets.update((oid, kind) for oid, kind in kinds.items() if kind != "tag")
         named = (_TARGET.match(content) for content in contents.values())
         pending = {found[1].decode() for found in named if found is not None}
-        pending -= tagged.objects.keys() | tagged.ends.keys()
+        pending -= tagged.objects.keys() | tagged.targets.keys()
     return tagged
 
 
@@ -61,11 +61,13 @@ def _read(git: Git, oids: Iterable[str]) -> tuple[dict[str, str], dict[str, byte
     kinds |= object_types(git, unknown)
     packed = [oid for oid in unknown if kinds.get(oid) == "tag"]
     if packed:
-        contents.update(_printed(git.run("cat-file", "--batch", given="\n".join(packed).encode())))
+        contents.update(
+            _parse_batch(git.run("cat-file", "--batch", given="\n".join(packed).encode()))
+        )
     return kinds, contents
 
 
-def _printed(output: bytes) -> Iterator[tuple[str, bytes]]:
+def _parse_batch(output: bytes) -> Iterator[tuple[str, bytes]]:
     at = 0
     while at < len(output):
         end = output.index(b"\n", at)
@@ -112,7 +114,7 @@ def write_missing(git: Git, objects: Mapping[str, bytes], wanted: Iterable[str])
     add_objects(git.repository, missing)
 
 
-def end_of(oid: str, objects: Mapping[str, bytes]) -> str:
+def final_target(oid: str, objects: Mapping[str, bytes]) -> str:
     """The final target of a tag, which must be in the repository."""
     for _ in range(_DEEPEST):
         named = _TARGET.match(objects.get(oid, b""))

@@ -122,7 +122,7 @@ def join(directory: str, path: str) -> str:
     return "/" + "/".join(parts)
 
 
-def findable(workspace: str, path: str, place: str) -> str:
+def path_from_workspace(workspace: str, path: str, place: str) -> str:
     """A path as seen from the workspace: as written if it leads to `place` from there, else
     relative if it is next to the workspace, else in full."""
     if path.startswith(("/", "~", "$")) or join(workspace, path) == place:

@@ -21,8 +21,8 @@ from holdfast.domain.shell.expansion import (
     Variables,
     WorkingDirectory,
     expanded,
-    findable,
     join,
+    path_from_workspace,
     program,
 )
 from holdfast.values.classes import NamedTuple
@@ -219,7 +219,12 @@ class _Walk:
     def _command(self, command: ShellCommand, depth: int) -> None:
         from holdfast.domain.shell.inline_code import fed_code
         from holdfast.domain.shell.risk_rules import findings_of
-        from holdfast.domain.shell.wrappers import called, chosen_directory, reads_unseen, unwrap
+        from holdfast.domain.shell.wrappers import (
+            called,
+            chosen_directory,
+            runs_unseen_input,
+            unwrap,
+        )
 
         if not self._budget.spend(len(command.words)):
             return
@@ -241,7 +246,7 @@ class _Walk:
         shell, self._place = self._place, self._place.at(chosen)
         self._keep(findings_of(words, many=many), command)
         self._keep(fed_code(words, command.fed), command)
-        if reads_unseen(words, command.fed):
+        if runs_unseen_input(words, command.fed):
             self._keep([risky(f"{words[0]} runs its input")], command)
         self._name_all(words, command.fed, runs_elsewhere=chosen is not None)
         if depth < _DEEPEST:
@@ -328,7 +333,7 @@ class _Walk:
         place = join(self._place.directory, path) if path else self._workspace
         if self._is_inside(place) or SUBSTITUTION in place:
             return finding.reason
-        name = findable(self._workspace, path, place)
+        name = path_from_workspace(self._workspace, path, place)
         words = re.compile(rf"(?<= ){re.escape(path)}(?= |$)")
         return words.sub(lambda _: name, finding.reason, count=1)
 

@@ -291,7 +291,7 @@ def _shell(arguments: list[str], fed: str) -> Iterator[Called]:
         yield Called(fed)
 
 
-def reads_unseen(words: Sequence[str], fed: str) -> bool:
+def runs_unseen_input(words: Sequence[str], fed: str) -> bool:
     """Whether this is a shell that runs input which cannot be seen here."""
     arguments = words[1:]
     plain = not plain_words(arguments) or "-s" in arguments
