@@ -114,29 +114,23 @@ class GitComponent:
     def concerns(
         self, workspace: Path, paths: Sequence[bytes], *, timeout_s: float
     ) -> Sequence[str]:
-        from holdfast.components.git.commands import Git
         from holdfast.components.git.drift import uncommitted
         from holdfast.components.git.references import BrokenReference
         from holdfast.domain.git.index import UnknownIndex
 
-        repository = find_repository(workspace)
-        if repository is None:
+        git = self._find_git(workspace, timeout_s)
+        if git is None:
             return ()
-        git = Git(repository, self._environment, timeout_s)
         try:
             return uncommitted(git, os.fsencode(workspace), paths)
         except (BrokenReference, ComponentProblem, UnknownIndex):
             return ()  # a broken repository is reported where it matters
 
     def holders(self, workspace: Path, purged: Purged, *, timeout_s: float) -> Sequence[Holder]:
-        from holdfast.components.git.commands import Git
         from holdfast.components.git.content_holders import holders_in
 
-        repository = find_repository(workspace)
-        if repository is None:
-            return ()
-        git = Git(repository, self._environment, timeout_s)
-        return holders_in(git, os.fsencode(workspace), purged)
+        git = self._find_git(workspace, timeout_s)
+        return () if git is None else holders_in(git, os.fsencode(workspace), purged)
 
     def drift(
         self,
@@ -146,14 +140,12 @@ class GitComponent:
         *,
         timeout_s: float,
     ) -> GitDrift | None:
-        from holdfast.components.git.commands import Git
         from holdfast.components.git.drift import drift
         from holdfast.components.git.references import BrokenReference
 
-        repository = find_repository(workspace, ours=self._ours)
-        if repository is None or not has_own(state):
+        git = self._find_git(workspace, timeout_s)
+        if git is None or not has_own(state):
             return None
-        git = Git(repository, self._environment, timeout_s)
         try:
             return drift(git, os.fsencode(workspace), state, after)
         except BrokenReference:
@@ -232,6 +224,12 @@ class GitComponent:
         from holdfast.components.git.nested_restore import NestedRestore
 
         return NestedRestore(request, self._environment)
+
+    def _find_git(self, workspace: Path, timeout_s: float) -> Git | None:
+        from holdfast.components.git.commands import Git
+
+        repository = find_repository(workspace, ours=self._ours)
+        return None if repository is None else Git(repository, self._environment, timeout_s)
 
     def _git(self, request: RestoreOf) -> Git:
         from holdfast.components.git.commands import Git

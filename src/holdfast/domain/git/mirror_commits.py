@@ -48,10 +48,8 @@ class Approvals:
 
 
 def mirror_message(checkpoint: Checkpoint, owner: str, left_out: int) -> bytes:
-    intent = checkpoint.intent
-    subject = one_line(clean_text(checkpoint.name or intent.reasoning))
-    lines = [f"{key}: {_folded(value)}" for key, value in _trailers(checkpoint, owner, left_out)]
-    return f"{subject}\n\n{chr(10).join(lines)}\n".encode("utf-8", "replace")
+    title = checkpoint.name or checkpoint.intent.reasoning
+    return _message(title, _trailers(checkpoint, owner, left_out))
 
 
 def approval_message(approval: Round, checkpoint: Checkpoint, owner: str) -> bytes:
@@ -66,9 +64,12 @@ def approval_message(approval: Round, checkpoint: Checkpoint, owner: str) -> byt
         "Holdfast-Tree": checkpoint.tree.hex(),
         "Holdfast-Store": owner,
     }
-    lines = [f"{key}: {_folded(value)}" for key, value in trailers.items()]
-    subject = one_line(clean_text(said))
-    return f"{subject}\n\n{chr(10).join(lines)}\n".encode("utf-8", "replace")
+    return _message(said, trailers.items())
+
+
+def _message(title: str, trailers: Iterable[tuple[str, str]]) -> bytes:
+    lines = [f"{key}: {_folded(value)}" for key, value in trailers]
+    return "\n".join([one_line(clean_text(title)), "", *lines, ""]).encode("utf-8", "replace")
 
 
 def _trailers(checkpoint: Checkpoint, owner: str, left_out: int) -> Iterator[tuple[str, str]]:

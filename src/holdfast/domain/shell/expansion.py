@@ -44,6 +44,14 @@ def plain_words(words: Sequence[str], value_options: Container[str] = ()) -> lis
     return [w for n, w in enumerate(words) if n not in values and not w.startswith("-")]
 
 
+def after_options(words: Sequence[str], takes_value: Callable[[str], bool]) -> list[str]:
+    """The words after the leading options; `takes_value`: whether the next word is its value."""
+    position = 0
+    while position < len(words) and words[position].startswith("-"):
+        position += 2 if takes_value(words[position]) else 1
+    return list(words[position:])
+
+
 class Directories(NamedTuple):
     """The current directory of a shell, the previous one, and the `pushd` stack."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from holdfast.domain.shell.expansion import flags, plain_words
+from holdfast.domain.shell.expansion import after_options, flags, plain_words
 from holdfast.domain.shell.risk import Finding, notable, risky
 
 _WITH_VALUE = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--exec-path")
@@ -118,10 +118,7 @@ def emptied_trees(arguments: Sequence[str]) -> Iterator[str]:
 
 
 def _verb(arguments: Sequence[str]) -> tuple[str, list[str]]:
-    position = 0
-    while position < len(arguments) and arguments[position].startswith("-"):
-        position += 2 if arguments[position] in _WITH_VALUE else 1
-    rest = list(arguments[position:])
+    rest = after_options(arguments, lambda option: option in _WITH_VALUE)
     return (rest[0], rest[1:]) if rest else ("", [])
 
 

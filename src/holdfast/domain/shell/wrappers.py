@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from holdfast.domain.shell.commands import SUBSTITUTION
-from holdfast.domain.shell.expansion import plain_words, program
+from holdfast.domain.shell.expansion import after_options, plain_words, program
 from holdfast.values.classes import NamedTuple
 
 _MOST_WORDS = 4_000
@@ -127,6 +128,7 @@ SHELLS = frozenset("sh bash zsh dash ksh fish ash mksh pwsh powershell".split())
 _TEXT_OPTIONS = {"su": "-c", "runuser": "-c", "script": "-c", "flock": "-c", "npx": "-c"}
 _COMMAND_OPTION = re.compile(r"-\w*c\w*|-Command|--command")
 _TERMINALS = frozenset(("tmux", "screen"))
+_TERMINAL_VALUES = ("-S", "-t", "-L", "-f", "-c", "-s")
 _REMOTE_CALLERS = frozenset(
     "docker podman nerdctl docker-compose kubectl oc lxc vagrant multipass ansible".split()
 )
@@ -167,11 +169,9 @@ def unwrap(words: Sequence[str]) -> tuple[tuple[str, ...], bool]:
 def _wrapped_command(name: str, words: list[str]) -> list[str]:
     """The command after a wrapper; empty if this is not a wrapper, or nothing follows."""
     if name in _RUNNERS:
-        position = 1
-        while position < len(words) and words[position].startswith("-"):
-            position += 1 + _takes_value(name, words[position])
-        if position < len(words) and words[position] in _RUNNERS[name]:
-            return _without_options(name, words[position + 1 :], 0)
+        rest = after_options(words[1:], partial(_takes_value, name))
+        if rest and rest[0] in _RUNNERS[name]:
+            return _without_options(name, rest[1:], 0)
         if name != "pipx":
             return []
     if name not in _WRAPPERS or (name in _TEXT_OPTIONS and _TEXT_OPTIONS[name] in words):
@@ -266,7 +266,9 @@ def _called(words: Sequence[str], fed: str) -> Iterator[Called]:
         yield Called(arguments[arguments.index(_TEXT_OPTIONS[name]) + 1])
     elif name in _TERMINALS:
         yield from (Called(word) for word in arguments if " " in word.strip())
-        yield Called(words=tuple(_after_options(arguments)))
+        yield Called(
+            words=tuple(after_options(arguments, lambda option: option in _TERMINAL_VALUES))
+        )
     elif name == "find":
         yield from _found(arguments)
     elif name in ("fd", "fdfind"):
@@ -297,13 +299,6 @@ def runs_unseen_input(words: Sequence[str], fed: str) -> bool:
     plain = not plain_words(arguments) or "-s" in arguments
     asked = any(word in ("--version", "--help", "-c") for word in arguments)
     return program(words[0]) in SHELLS and plain and not fed and not asked
-
-
-def _after_options(arguments: list[str]) -> list[str]:
-    position = 0
-    while position < len(arguments) and arguments[position].startswith("-"):
-        position += 2 if arguments[position] in ("-S", "-t", "-L", "-f", "-c", "-s") else 1
-    return arguments[position:]
 
 
 def _found(arguments: list[str]) -> Iterator[Called]:
@@ -342,12 +337,9 @@ def _by_git(arguments: list[str]) -> Iterator[Called]:
 
 
 def _by_ssh(arguments: list[str]) -> Iterator[Called]:
-    position = 0
-    while position < len(arguments) and arguments[position].startswith("-"):
-        position += 2 if _SSH_VALUES.fullmatch(arguments[position]) else 1
-    host, command = arguments[position : position + 1], arguments[position + 1 :]
-    if host:
-        yield Called(" ".join(command) or ":", place=f"on {host[0]}")
+    rest = after_options(arguments, lambda option: _SSH_VALUES.fullmatch(option) is not None)
+    if rest:
+        yield Called(" ".join(rest[1:]) or ":", place=f"on {rest[0]}")
 
 
 def _inside(name: str, arguments: list[str]) -> Iterator[Called]:
