@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.shell.commands import MOST_READ, ShellScript, read_script
-from holdfast.domain.shell.risk import Assessment, Disk, RiskGrade, assess
+from holdfast.domain.shell.findings import RiskGrade
+from holdfast.domain.shell.risk import Assessment, Disk, assess
 from holdfast.engine.shell_parser import parse
 
 RISKY = [

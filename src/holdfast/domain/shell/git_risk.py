@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from holdfast.domain.shell.expansion import after_options, flags, plain_words
-from holdfast.domain.shell.risk import Finding, notable, risky
+from holdfast.domain.shell.findings import Finding, notable, risky
 
 _WITH_VALUE = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--exec-path")
 _WHOLE_TREE = frozenset("reset clean checkout switch stash read-tree checkout-index".split())

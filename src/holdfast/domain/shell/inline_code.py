@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from holdfast.domain.shell.expansion import program
-from holdfast.domain.shell.risk import Finding, notable, risky
+from holdfast.domain.shell.findings import Finding, notable, risky
 
 _LANGUAGE = re.compile(
     r"(?:python|pypy)[\d.]*|node|nodejs|deno|bun|php|perl|ruby|awk|gawk|mawk|pwsh|powershell"

@@ -12,10 +12,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import IntEnum
-from typing import TYPE_CHECKING
 
+from holdfast.domain.shell.changed_paths import (
+    argument_paths,
+    changed_paths,
+    changed_trees,
+    copied_paths,
+    named_in_code,
+    only_reads,
+    searched,
+)
 from holdfast.domain.shell.commands import SUBSTITUTION, ShellCommand, ShellScript
+from holdfast.domain.shell.emptied_trees import (
+    TOP_OF_REPOSITORY,
+    EmptiedTree,
+    deletes_its_arguments,
+    emptied_trees,
+)
 from holdfast.domain.shell.expansion import (
     UNKNOWN,
     Variables,
@@ -25,11 +38,17 @@ from holdfast.domain.shell.expansion import (
     path_from_workspace,
     program,
 )
+from holdfast.domain.shell.findings import Finding, RiskGrade, risky
+from holdfast.domain.shell.inline_code import fed_code
+from holdfast.domain.shell.risk_rules import findings_of, script_findings, sql_findings
+from holdfast.domain.shell.wrappers import (
+    Called,
+    called,
+    chosen_directory,
+    runs_unseen_input,
+    unwrap,
+)
 from holdfast.values.classes import NamedTuple
-
-if TYPE_CHECKING:
-    from holdfast.domain.shell.emptied_trees import EmptiedTree
-    from holdfast.domain.shell.wrappers import Called
 
 _MOST_REASONS = 5
 _MOST_PATHS = 50
@@ -42,43 +61,6 @@ _MOST_WORDS = 60_000
 _CHARACTERS_A_WORD = 4
 _READS_NAMES = frozenset("xargs parallel read mapfile readarray entr".split())
 _SCRATCH = ("/dev/", "/proc/", "/tmp/", "/var/tmp/")
-
-
-class RiskGrade(IntEnum):
-    NONE = 0
-    NOTABLE = 1
-    RISKY = 2
-
-    @property
-    def word(self) -> str:
-        return self.name.lower()
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that a command may do. `target` is the file it would replace; the finding counts
-    only if that exists. `command` is the part of the script that does it. `keeps_content`: only
-    permissions or owners change. `shown` is the path in `reason`, if that is not the target."""
-
-    grade: RiskGrade
-    reason: str
-    target: str = ""
-    command: str = ""
-    keeps_content: bool = False
-    shown: str = ""
-
-    @property
-    def gravity(self) -> tuple[int, bool, bool]:
-        """A sort key within one grade: lost content counts more, and so does more than one file."""
-        return (self.grade, not self.keeps_content, not self.target)
-
-
-def risky(reason: str, shown: str = "") -> Finding:
-    return Finding(RiskGrade.RISKY, reason, shown=shown)
-
-
-def notable(reason: str, shown: str = "") -> Finding:
-    return Finding(RiskGrade.NOTABLE, reason, shown=shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +117,6 @@ def assess(
 ) -> Assessment:
     """Grade a script that runs in `directory` of the workspace. `parse` parses the text it passes
     to other shells."""
-    from holdfast.domain.shell.risk_rules import sql_findings
-
     budget = _Budget()
     walk = _Walk(workspace.rstrip("/") or "/", directory or workspace, parse, budget, disk)
     walk.through(script, 0)
@@ -207,8 +187,6 @@ class _Walk:
         self.uncounted = False
 
     def through(self, script: ShellScript, depth: int) -> None:
-        from holdfast.domain.shell.risk_rules import script_findings
-
         self.findings += script_findings(script)
         self._pipes_names = self._pipes_names or _pipes_names(script)
         self._deletes_names = self._deletes_names or _deletes_names(script)
@@ -217,15 +195,6 @@ class _Walk:
             self._command(command, depth)
 
     def _command(self, command: ShellCommand, depth: int) -> None:
-        from holdfast.domain.shell.inline_code import fed_code
-        from holdfast.domain.shell.risk_rules import findings_of
-        from holdfast.domain.shell.wrappers import (
-            called,
-            chosen_directory,
-            runs_unseen_input,
-            unwrap,
-        )
-
         if not self._budget.spend(len(command.words)):
             return
         self._variables.follow(command.words)
@@ -268,16 +237,6 @@ class _Walk:
     def _name_all(self, written: tuple[str, ...], fed: str, *, runs_elsewhere: bool) -> None:
         """Record the paths that one command changes or may change. `runs_elsewhere`: an option
         makes it work in another directory."""
-        from holdfast.domain.shell.changed_paths import (
-            argument_paths,
-            changed_paths,
-            changed_trees,
-            copied_paths,
-            named_in_code,
-            only_reads,
-            searched,
-        )
-
         words = self._expanded(written)
         for path in copied_paths(written):
             self._list_path(path)
@@ -302,8 +261,6 @@ class _Walk:
                 self._add_argument(path)
 
     def _empty(self, words: tuple[str, ...], written: tuple[str, ...], fed: str) -> None:
-        from holdfast.domain.shell.emptied_trees import TOP_OF_REPOSITORY, emptied_trees
-
         handed_on = self._pipes_names and self._deletes_names
         for tree in emptied_trees(words, written, fed, handed_on=handed_on):
             if len(self.emptied) >= _MOST_OUTSIDE:
@@ -419,9 +376,6 @@ def _pipes_names(script: ShellScript) -> bool:
 
 def _deletes_names(script: ShellScript) -> bool:
     """Whether one of its commands deletes its arguments."""
-    from holdfast.domain.shell.emptied_trees import deletes_its_arguments
-    from holdfast.domain.shell.wrappers import unwrap
-
     found = (unwrap(command.words)[0] for command in script.commands if command.words)
     return any(words and deletes_its_arguments(words) for words in found)
 

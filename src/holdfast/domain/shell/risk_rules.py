@@ -14,8 +14,8 @@ from holdfast.domain.shell.changed_paths import (
 )
 from holdfast.domain.shell.commands import ShellCommand, ShellScript
 from holdfast.domain.shell.expansion import flags, plain_words, program
+from holdfast.domain.shell.findings import Finding, RiskGrade, notable, risky
 from holdfast.domain.shell.inline_code import inline_code, is_code
-from holdfast.domain.shell.risk import Finding, RiskGrade, notable, risky
 from holdfast.domain.shell.wrappers import DIRECTORY_OPTIONS, EACH, SHELLS, is_dynamic, unwrap
 
 _MANY = 3
