@@ -89,9 +89,9 @@ class Acceptance:
                     hint="preview it again: holdfast accept --dry-run",
                 )
             message_file = place.index + b".message"
-            ended = run_commit(self._git, self._environment, place.index, message_file, wish)
+            timed_out = run_commit(self._git, self._environment, place.index, message_file, wish)
             made = read_head(self._repository)
-            if ended and made.commit == staged.head.commit:
+            if timed_out and made.commit == staged.head.commit:
                 raise Refused(
                     f"a git hook did not finish within {wish.timeout_s:g} seconds and was stopped; "
                     "no commit was made and nothing was changed",
@@ -100,8 +100,8 @@ class Acceptance:
                 )
             if made.commit is None or made.commit == staged.head.commit:
                 raise Refused("git succeeded but made no commit", hint="see: git log")
-            warnings = self._follow(lock, staged.head.commit, made.commit)
-            if ended:
+            warnings = self._update_user_index(lock, staged.head.commit, made.commit)
+            if timed_out:
                 warnings.append(
                     "the commit was made, but its post-commit hook did not finish within "
                     f"{wish.timeout_s:g} seconds and was stopped"
@@ -202,10 +202,10 @@ class Acceptance:
         except GitFailed:
             return []  # that commit no longer exists, so nothing is known
         held = {(row.path, row.mode, row.oid) for row in own}
-        taken_back = [moved[row.path] for row in staged.rows if row.path in moved]
-        return [row.path for row in taken_back if (row.path, row.mode, row.oid) not in held]
+        reverted = [moved[row.path] for row in staged.rows if row.path in moved]
+        return [row.path for row in reverted if (row.path, row.mode, row.oid) not in held]
 
-    def _follow(self, lock: IndexLock, old: str | None, new: str) -> list[str]:
+    def _update_user_index(self, lock: IndexLock, old: str | None, new: str) -> list[str]:
         """Update the user's index to the commit, except for paths that the user has staged."""
         try:
             rows = tree_rows(self._git, tree_of(self._git, old), tree_of(self._git, new))

@@ -75,13 +75,13 @@ class WorktreesComponent:
     def plan(self, request: RestoreOf) -> ComponentPreview:
         restore = self._restorer(request)
         steps = restore.steps()
-        bare = _not_captured(request.target) if steps.make or steps.link else []
+        bare = _not_captured(request.target) if steps.make or steps.rebuild else []
         left = [
             Remark(
                 f"the worktree {printable(to_text(path))[:300]} has changed since and is not "
                 "restored; to restore its files: --with worktrees"
             )
-            for path in restore.left_alone()
+            for path in restore.changed_but_kept()
         ]
         warnings = (*steps.warnings, *bare, *left)
         return ComponentPreview(tuple(steps.actions()), warnings, tuple(steps.blocked))

@@ -66,8 +66,8 @@ class WorktreeSteps:
     """The steps of a restore, as data: the same for the preview and the execution."""
 
     make: list[Worktree] = field(default_factory=list)
-    link: list[tuple[Worktree, Linked]] = field(default_factory=list)
-    fill: list[Worktree] = field(default_factory=list)
+    rebuild: list[tuple[Worktree, Linked]] = field(default_factory=list)
+    restore_files: list[Worktree] = field(default_factory=list)
     remove: list[tuple[Linked, Worktree | None]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     blocked: list[str] = field(default_factory=list)
@@ -75,10 +75,10 @@ class WorktreeSteps:
     def actions(self) -> Iterator[str]:
         for one in self.make:
             yield f"recreate the worktree {to_text(one.path)}, {_head_words(one)}"
-        for one, _ in self.link:
+        for one, _ in self.rebuild:
             yield f"restore the worktree {to_text(one.path)}, {_head_words(one)}"
-        known = {one.path for one in self.make} | {one.path for one, _ in self.link}
-        for one in self.fill:
+        known = {one.path for one in self.make} | {one.path for one, _ in self.rebuild}
+        for one in self.restore_files:
             if one.path not in known:
                 yield f"restore the files of the worktree {to_text(one.path)}"
         for linked, _ in self.remove:
@@ -108,7 +108,7 @@ class WorktreesRestore:
         for one in self._target.worktrees:
             if not one.is_there:
                 continue
-            there = linked.get(one.path) or self._moved(one, linked)
+            there = linked.get(one.path) or self._moved_worktree(one, linked)
             if there is not None:
                 one = replace(one, path=there.path)
             if self._gone_only and there is not None and there.is_there:
@@ -132,7 +132,7 @@ class WorktreesRestore:
         else:
             steps.warnings.append(f"{to_text(there.path)} is kept: it has been used since")
 
-    def left_alone(self) -> Iterator[bytes]:
+    def changed_but_kept(self) -> Iterator[bytes]:
         """Changed worktrees, which only an exact restore changes."""
         linked = {one.path: one for one in linked_worktrees(self._repository)}
         for one in self._target.worktrees if self._gone_only else ():
@@ -143,7 +143,7 @@ class WorktreesRestore:
             if moved or (one.files is not None and self._differs(one, there)):
                 yield one.path
 
-    def _moved(self, one: Worktree, linked: Mapping[bytes, Linked]) -> Linked | None:
+    def _moved_worktree(self, one: Worktree, linked: Mapping[bytes, Linked]) -> Linked | None:
         """The same worktree at another path, if git knows it there, it exists, and it is not
         another saved one."""
         if one.born is None or os.path.lexists(one.path):
@@ -160,7 +160,7 @@ class WorktreesRestore:
                     f"the worktree {shown} is at another commit and is not changed"
                 )
             elif one.files is not None and self._differs(one, there):
-                steps.fill.append(one)
+                steps.restore_files.append(one)
             return
         if one.commit is None:
             steps.warnings.append(f"the worktree {shown} had no commit yet and is not restored")
@@ -178,9 +178,9 @@ class WorktreesRestore:
             steps.blocked.append(f"the commit {one.commit[:10]} of {shown} is gone")
         elif there is not None:
             same = (there.ref, there.commit) == (one.ref, one.commit)
-            steps.link.append((one, there))
+            steps.rebuild.append((one, there))
             if same and one.index is not None:
-                steps.fill.append(one)
+                steps.restore_files.append(one)
         else:
             self._plan_new(steps, one)
 
@@ -201,7 +201,7 @@ class WorktreesRestore:
                 return
         steps.make.append(one)
         if one.index is not None:
-            steps.fill.append(one)
+            steps.restore_files.append(one)
 
     def _is_from_here(self) -> bool:
         """Whether this was captured in this repository: its kept-alive references still exist."""
@@ -217,17 +217,17 @@ class WorktreesRestore:
         for linked in linked_worktrees(self._repository):
             repository = linked.repository(self._repository.common_dir)
             remove_own_lock(repository, self._request.owner)  # of an interrupted restore
-        filled = {one.path for one in steps.fill}
-        missing = [*steps.make, *(one for one, _ in steps.link)]
+        filled = {one.path for one in steps.restore_files}
+        missing = [*steps.make, *(one for one, _ in steps.rebuild)]
         above = {one.path: _existing_above(one.path) for one in missing}
-        recreated = [(one, self._register(one)) for one in steps.make] + steps.link
+        recreated = [(one, self._register(one)) for one in steps.make] + steps.rebuild
         for one, there in recreated:
             self._recreate(one, there, with_files=one.path in filled)
             sync_changed(above[one.path], [_within(above[one.path], os.path.dirname(one.path))])
         known = {one.path for one, _ in recreated}
-        for one in steps.fill:
+        for one in steps.restore_files:
             if one.path not in known:
-                self._fill(one)
+                self._restore_existing(one)
         for linked, before in steps.remove:
             self._remove(linked, before)
         self._drop_branches()
@@ -294,7 +294,7 @@ class WorktreesRestore:
         self._sync_registered(there.git_dir)
         os.rename(aside, one.path)
 
-    def _fill(self, one: Worktree) -> None:
+    def _restore_existing(self, one: Worktree) -> None:
         """Restore index and files of an existing worktree. Index first, because it decides what
         differs."""
         there = self._linked_at(one.path)
