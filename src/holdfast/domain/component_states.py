@@ -65,6 +65,10 @@ class ComponentState:
     def content(self, name: str) -> StoredContent | None:
         return next((content for content in self.contents if content.name == name), None)
 
+    def by_name(self) -> dict[str, StoredContent]:
+        """The contents, for looking up many of them."""
+        return {content.name: content for content in self.contents}
+
     @property
     def troubles(self) -> tuple[str, ...]:
         """Everything that is missing, as messages for people."""

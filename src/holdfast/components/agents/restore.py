@@ -74,6 +74,8 @@ class AgentFilesRestore:
         """In a preview, everything counts as known, because it will be captured first."""
         self._everything_known = everything_known
         self._request = request
+        self._target = request.target.by_name()
+        self._present = {} if request.present is None else request.present.by_name()
         self._roots = roots
         self._patterns = patterns
 
@@ -136,12 +138,11 @@ class AgentFilesRestore:
         are removed only if they are empty by then, which loses nothing."""
         if self._everything_known:
             return True
-        present = self._request.present
-        known = None if present is None else present.content(content_name(entry.place))
+        known = self._present.get(content_name(entry.place))
         return known is not None and (entry.is_directory or known.digest == self._digest(entry))
 
     def _wanted_digest(self, kept: Kept) -> Digest:
-        content = self._request.target.content(kept.content)
+        content = self._target.get(kept.content)
         if content is None:
             raise ComponentProblem(
                 f"the content of {display_path(*kept.place)} is missing from the checkpoint"

@@ -137,11 +137,12 @@ _WITH_BYTES = (Kind.FILE, Kind.LINK)
 
 def files(state: ComponentState, contents: ContentSource, roots: Roots) -> Mapping[bytes, str]:
     """Absolute paths with the names of their content, without directories."""
+    known = state.by_name()
     return {
         path: kept.content
         for kept in read_index(contents).values()
         if kept.kind in _WITH_BYTES
-        and state.content(kept.content) is not None
+        and kept.content in known
         and (path := roots.absolute(kept.place)) is not None
     }
 
@@ -159,12 +160,12 @@ def without(
     marks = {
         place: Kept(*place, Kind.REMOVED, 0, 0) for top in paths for place in roots.places(top)
     }
-    facts = dict(state.facts)
+    facts, known = dict(state.facts), state.by_name()
     facts["files"] = sum(kept.kind in _WITH_BYTES for kept in rest)
     facts["bytes"] = sum(
-        content.size
+        known[kept.content].size
         for kept in rest
-        if kept.kind in _WITH_BYTES and (content := state.content(kept.content)) is not None
+        if kept.kind in _WITH_BYTES and kept.content in known
     )
     facts["left_out"] = [
         *facts["left_out"],

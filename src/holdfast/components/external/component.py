@@ -105,8 +105,8 @@ class ExternalComponent:
     def files(self, state: ComponentState, contents: ContentSource) -> Mapping[bytes, str]:
         from holdfast.components.external.states import read_index
 
-        kept = read_index(contents).values()
-        return {one.path: one.content for one in kept if state.content(one.content) is not None}
+        kept, known = read_index(contents).values(), state.by_name()
+        return {one.path: one.content for one in kept if one.content in known}
 
     def without(
         self, state: ComponentState, contents: ContentSource, paths: Sequence[bytes]

@@ -85,9 +85,8 @@ class ExternalRestore:
         self._chosen = set(keys.split(",")) if word in (SOME, BELOW) else None
         self._below = word == BELOW
         self._exchanged: set[bytes] = set()
-        self._target = {content.name: content for content in request.target.contents}
-        present = () if request.present is None else request.present.contents
-        self._present = {content.name: content for content in present}
+        self._target = request.target.by_name()
+        self._present = {} if request.present is None else request.present.by_name()
 
     def steps(self) -> Steps:
         steps = Steps()

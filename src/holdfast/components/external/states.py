@@ -156,8 +156,7 @@ def differing(
 ) -> list[str]:
     """The keys of the paths that differ between two states."""
     here, there = read_index(its_contents), read_index(others_contents)
-    ours = {content.name: content for content in one.contents}
-    theirs = {content.name: content for content in other.contents}
+    ours, theirs = one.by_name(), other.by_name()
     return [
         key_of(path)
         for path in sorted(here.keys() | there.keys())
@@ -171,10 +170,10 @@ def without(state: ComponentState, contents: ContentSource, paths: Sequence[byte
     kept = read_index(contents)
     rest = [k for k in kept.values() if not any(is_within(k.path, path) for path in paths)]
     facts = dict(state.facts)
-    sizes = {content.name: content.size for content in state.contents}
+    known = state.by_name()
     listed = [display_path(k.path) for k in rest if not k.kind.is_unknown]
     facts["paths"], facts["more"] = listed[:MOST_LISTED], max(0, len(listed) - MOST_LISTED)
-    facts["bytes"] = sum(sizes.get(k.content, 0) for k in rest)
+    facts["bytes"] = sum(known[k.content].size for k in rest if k.content in known)
     facts["left_out"] = [*facts["left_out"], *(f"{display_path(p)}: purged" for p in paths)]
     marks = [Kept(path, Kind.REMOVED, 0, 0, 0, 0, None) for path in paths]
     rows = sorted([*rest, *marks], key=lambda k: k.path)
