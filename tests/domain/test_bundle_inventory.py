@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.domain.bundles import inventory as bundle_inventory
-from holdfast.domain.bundles.inventory import Inventory, Role, judge_report
+from holdfast.domain.bundles.inventory import Inventory, Role
 from holdfast.domain.errors import ObjectDamaged
 from holdfast.domain.ids import Digest
 from holdfast.domain.trees.entries import DirectoryEntry, FileEntry
@@ -93,7 +93,7 @@ def test_a_report_names_only_paths_inside(path: str) -> None:
     import json
 
     with pytest.raises(ValueError, match="not a workspace path"):
-        judge_report(json.dumps([[path, "IGNORED", ""]]).encode())
+        _add(Inventory(), Role.REPORT, json.dumps([[path, "IGNORED", ""]]).encode())
 
 
 def test_more_pieces_than_any_workspace_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,15 +73,15 @@ class Inventory:
         if role is Role.BLOB:
             facts: tuple[int, ...] = (len(data),)
         elif role is Role.PIECES:
-            facts = (self._judge_pieces(data),)
+            facts = (self._check_pieces(data),)
         elif role is Role.TREE:
-            facts = self._judge_tree(digest, decode_tree(data))
+            facts = self._check_tree(digest, decode_tree(data))
         elif role is Role.COMPONENTS:
             facts = ()
-            self._judge_components(data)
+            self._check_components(data)
         else:
             facts = ()
-            judge_report(data)
+            _check_report(data)
         self._facts[key] = (place, *facts)
         self._unused.add(key)
 
@@ -101,7 +101,7 @@ class Inventory:
         if self._unused:
             raise ValueError(f"{len(self._unused)} objects belong to no checkpoint")
 
-    def _judge_pieces(self, data: bytes) -> int:
+    def _check_pieces(self, data: bytes) -> int:
         total = 0
         pieces = decode_chunk_list(data)
         self._pieces += len(pieces)
@@ -113,24 +113,19 @@ class Inventory:
             total += piece.size
         return total
 
-    def _judge_components(self, data: bytes) -> None:
+    def _check_components(self, data: bytes) -> None:
         try:
             states = decode_manifest(data)
         except ObjectDamaged as error:
             raise ValueError(error.message) from None
         for content in contents_of(states):
             what = f"content {content.name!r:.80} of a component"
-            if content.chunks is None:
-                facts = self._named(Role.BLOB, content.digest, what)
-            else:
-                facts = self._named(Role.PIECES, content.chunks, what)
-                self.whole_files[content.digest, content.chunks] = facts[0]
-            if facts != (content.size,):
+            if self._size_of(content.digest, content.chunks, what) != content.size:
                 raise ValueError(f"the size of {what} does not match its entry")
 
-    def _judge_tree(self, digest: Digest, tree: Tree) -> tuple[int, ...]:
+    def _check_tree(self, digest: Digest, tree: Tree) -> tuple[int, ...]:
         for entry in tree.files:
-            self._judge_file(entry)
+            self._check_file(entry)
         entries = len(tree.files) + len(tree.directories) + len(tree.symlinks)
         height = 0
         for directory in tree.directories:
@@ -149,15 +144,18 @@ class Inventory:
             self._own_data.add(digest)
         return tree.file_count, tree.size_bytes, entries, height + 1
 
-    def _judge_file(self, entry: FileEntry) -> None:
+    def _check_file(self, entry: FileEntry) -> None:
         name = to_text(entry.name)
-        if entry.chunks is None:
-            facts = self._named(Role.BLOB, entry.digest, f"file {name!r}")
-        else:
-            facts = self._named(Role.PIECES, entry.chunks, f"file {name!r}")
-            self.whole_files[entry.digest, entry.chunks] = facts[0]
-        if facts != (entry.size,):
+        if self._size_of(entry.digest, entry.chunks, f"file {name!r}") != entry.size:
             raise ValueError(f"the size of file {name!r} does not match its content")
+
+    def _size_of(self, digest: Digest, chunks: Digest | None, what: str) -> int:
+        """The size of received content, which is whole or in chunks."""
+        if chunks is None:
+            return self._named(Role.BLOB, digest, what)[0]
+        size = self._named(Role.PIECES, chunks, what)[0]
+        self.whole_files[digest, chunks] = size
+        return size
 
     def _named(self, role: Role, digest: Digest, what: str) -> tuple[int, ...]:
         key = _key(role, digest)
@@ -168,7 +166,7 @@ class Inventory:
         return facts[1:]
 
 
-def judge_report(data: bytes) -> None:
+def _check_report(data: bytes) -> None:
     """Check a list of omitted paths, each with a known reason. `.git` may be among them."""
     try:
         rows = json.loads(data)
