@@ -86,20 +86,20 @@ class RowMeter:
         self._phase = phase
         self._expected = expected or None
         self._rows = 0
-        self._tell()
+        self._report()
 
     def count_rows(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
         """The same blocks. Each row ends with the only unescaped line feed."""
         for block in blocks:
             self._rows += block.count(b"\n")
-            self._tell()
+            self._report()
             yield block
 
     @property
     def rows(self) -> int:
         return self._rows
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         if self._expected is not None and self._rows > self._expected:
             self._expected = None
         self._progress.advance(self._phase, self._rows, self._expected)
