@@ -68,8 +68,7 @@ class PsqlConnection:
 
     def execute(self, doing: str, *statements: str) -> None:
         """Statements without a relevant answer."""
-        for _ in self._answer(doing, *(_encoded(f"{statement};\n") for statement in statements)):
-            continue
+        self._run(doing, *(_encoded(f"{statement};\n") for statement in statements))
 
     def execute_script(self, doing: str, script: bytes) -> None:
         """Run statements from elsewhere, sent as one literal, so that only the server reads
@@ -79,8 +78,7 @@ class PsqlConnection:
         inner, outer = _tags(script)
         block = b"DO LANGUAGE plpgsql " + outer + b" BEGIN EXECUTE " + inner
         block += script + inner + b"; END " + outer + b";\n"
-        for _ in self._answer(doing, block):
-            continue
+        self._run(doing, block)
 
     def rows(self, doing: str, query: str) -> list[Any]:
         """The answer to a query with one JSON column."""
@@ -95,7 +93,10 @@ class PsqlConnection:
     def copy_in(self, doing: str, table: str, pieces: Iterable[bytes]) -> None:
         """The reverse; a piece may end anywhere."""
         lines = _only_data(pieces, self.address, doing)
-        for _ in self._answer(doing, _encoded(f"COPY {table} FROM STDIN;\n"), lines, _END):
+        self._run(doing, _encoded(f"COPY {table} FROM STDIN;\n"), lines, _END)
+
+    def _run(self, doing: str, *parts: bytes | Iterable[bytes]) -> None:
+        for _ in self._answer(doing, *parts):
             continue
 
     def _answer(self, doing: str, *parts: bytes | Iterable[bytes]) -> Iterator[bytes]:
