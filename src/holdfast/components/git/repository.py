@@ -72,6 +72,18 @@ def read_whole(path: bytes) -> bytes:
         return b"" if fd is None else b"".join(blocks_of(fd))
 
 
+def read_end(path: bytes, most_bytes: int) -> bytes:
+    """The last bytes of a file of any length; empty if it cannot be read."""
+    try:
+        with opened(path) as fd:
+            if fd is None:
+                return b""
+            size = os.fstat(fd).st_size
+            return os.pread(fd, most_bytes, max(size - most_bytes, 0))
+    except OSError:
+        return b""
+
+
 def replace_file(path: bytes, data: bytes, mode: int) -> None:
     """Write a file durably, completely or not at all."""
     temporary = path + b".holdfast"

@@ -31,6 +31,7 @@ from holdfast.components.git.repository import (
     TooLarge,
     common_directory,
     linked_directory,
+    read_end,
     read_small,
 )
 from holdfast.domain.component_states import ComponentState
@@ -42,7 +43,8 @@ KEPT_PREFIX = b"refs/holdfast/"
 _CLOCK_TICK_NS = 50_000_000
 _LINK_BYTES = 8192
 _MOST_WORKTREES = 500
-_TRAILER_BYTES = 20
+_CHECKSUM_BYTES = 20
+"""At the end of an index: they change even if size and times do not."""
 
 
 @dataclass(slots=True)
@@ -99,7 +101,7 @@ def read_status(
         stats.append(repository.shared(head.holder))
     newest_ns = 0
     rows: list[Any] = [head, sorted(wanted.items()), sorted(names & _SIGNS)]
-    rows.append(_trailer(repository.own(b"index")))
+    rows.append(read_end(repository.own(b"index"), _CHECKSUM_BYTES))
     for path in stats:
         row, changed_ns = _row(path)
         newest_ns = max(newest_ns, changed_ns)
@@ -186,21 +188,6 @@ def _numbers(status: os.stat_result) -> tuple[int, ...]:
         status.st_mtime_ns,
         status.st_ctime_ns,
     )
-
-
-def _trailer(index: bytes) -> bytes:
-    """The checksum at the end of an index: changes even if size and times do not."""
-    try:
-        fd = os.open(index, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    try:
-        size = os.fstat(fd).st_size
-        return os.pread(fd, _TRAILER_BYTES, max(size - _TRAILER_BYTES, 0))
-    except OSError:
-        return b""
-    finally:
-        os.close(fd)
 
 
 def read_worktrees(repository: Repository) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.components.git.references import HEADS, BrokenReference, read_head, read_reference
-from holdfast.components.git.repository import find_repository, opened
+from holdfast.components.git.repository import find_repository, read_end
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.git.branches import MainBranches, Unclear, merged_since, read_moves
 from holdfast.domain.paths import to_text
@@ -39,18 +39,6 @@ if TYPE_CHECKING:
 
 _LOG_BYTES = 64 << 10
 _ASKED_S = 20.0
-
-
-def _end_of(path: bytes) -> bytes:
-    """The last entries of a log of any length."""
-    try:
-        with opened(path) as fd:
-            if fd is None:
-                return b""
-            size = os.fstat(fd).st_size
-            return os.pread(fd, _LOG_BYTES, max(size - _LOG_BYTES, 0))
-    except OSError:
-        return b""
 
 
 def _merge_without_log(git: Git, ref: bytes, known: str, tip: str) -> str | None:
@@ -123,7 +111,7 @@ class GitWork:
         if repository is None:
             return None
         ref = HEADS + branch.encode("utf-8", "surrogateescape")
-        moves = read_moves(_end_of(repository.shared(b"logs", ref)))
+        moves = read_moves(read_end(repository.shared(b"logs", ref), _LOG_BYTES))
         merged = merged_since(moves, since, tip)
         if isinstance(merged, Unclear):
             from holdfast.components.git.commands import Git
