@@ -9,6 +9,7 @@ from bench.peers.contract import PeerKind, Ref, StoreSize, measure_store
 from bench.peers.python_libraries import installed_version
 from bench.processes import Failed
 from bench.verify import Fingerprint, fingerprint
+from holdfast.engine.settings import set_setting
 
 if TYPE_CHECKING:
     from holdfast import SessionCheckpointer
@@ -39,7 +40,7 @@ class Holdfast:
         self._tree = tree
         os.environ["HOLDFAST_HOME"] = str(self._home)
         with open_workspace(tree, create=True) as opened:
-            opened.engine.set_setting("max_manual_checkpoints", 0)
+            set_setting(opened.engine, "max_manual_checkpoints", 0)
         self._opened = SessionCheckpointer(tree, "bench")
 
     @property

@@ -28,6 +28,8 @@ from holdfast.domain.events import Event
 from holdfast.domain.ids import SessionId
 from holdfast.domain.sessions import Session
 from holdfast.engine.history import events as taking_in
+from holdfast.engine.retention.deletion import delete
+from holdfast.engine.sessions.lifecycle import archive
 from tests.behind_the_api import local_store
 from tests.support.encrypted_stores import files_with, make_encrypted
 from tests.support.hostile_trees import fill
@@ -115,7 +117,7 @@ def test_a_deletion_a_setting_and_a_status_are_reported(session: SessionCheckpoi
         engine = opened.engine
         with engine.vault.lock.hold(), engine.vault.catalog.transaction() as changes:
             changes.set_setting("auto_interval", "7")
-        engine.delete(SessionId("work"), engine.resolve(SessionId("work"), first))
+        delete(engine, engine.resolve(SessionId("work"), first))
     session.archive()
     told = _present(place, before)
     assert {(event.type.value, event.about.get("setting")) for event in told} >= {
@@ -223,7 +225,7 @@ def test_a_session_archived_before_its_first_checkpoint_is_not_taken_for_deleted
         engine = opened.engine
         with engine.vault.lock.hold(), engine.vault.catalog.transaction() as changes:
             changes.add_session(Session(SessionId("empty"), 1))
-        assert engine.archive(SessionId("empty"))
+        assert archive(engine, SessionId("empty"))
     assert _statuses(_present(session.workspace), "empty") == ["archived"]
 
 

@@ -253,7 +253,7 @@ def test_help_is_had_only_where_it_pays(
     with opened_new(root) as opened:
         save(opened)
         assert len(begun) == 1
-        opened.engine._scanner._generation = None  # nothing is remembered
+        opened.engine.scanner._generation = None  # nothing is remembered
         opened.engine.vault.stat_cache.update("none", ())
         fill(root / "two/file")
         save(opened)

@@ -14,6 +14,7 @@ from holdfast import SessionCheckpointer
 from holdfast.domain.errors import InvalidIntent, UsageError
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.story import ActivityStatus
+from holdfast.engine.retention.cleanup import plan_cleanup
 from tests.behind_the_api import engine_of
 from tests.support.session_states import get_snapshot
 from tests.support.tree_hash import describe
@@ -220,7 +221,7 @@ def test_an_attempt_whose_process_died_is_offered_back(workspace: Path) -> None:
         for number in range(3):
             (workspace / "b.txt").write_text(str(number))
             session.checkpoint("others go on")
-        decided = {d.checkpoint.id: d for d in engine_of(session).plan_cleanup().decisions}
+        decided = {d.checkpoint.id: d for d in plan_cleanup(engine_of(session)).decisions}
         assert decided[left.checkpoint].keep
         session.restore(left.checkpoint)
         assert (workspace / "a.txt").read_text() == "0"

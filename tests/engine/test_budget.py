@@ -18,6 +18,11 @@ from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.outcomes import SaveOutcome
 from holdfast.engine.repair.check import run_checks
+from holdfast.engine.retention.cleanup import cleanup
+from holdfast.engine.retention.deletion import delete
+from holdfast.engine.retention.eviction import evict, over_budget
+from holdfast.engine.sessions.approval import approve
+from holdfast.engine.settings import set_setting
 from holdfast.ports.progress import NoProgress
 from tests.support.clocks import DAY_NS
 from tests.support.composition import SESSION, Composed, SteppedClock, composed, configure
@@ -298,7 +303,7 @@ def test_what_only_ended_sessions_hold_goes_after_that_and_what_people_chose_nev
             )
         if how == "approved":
             fill(workspace / "source.py", b"approved")
-            engine.approve(session, "approved by a person")
+            approve(engine, session, "approved by a person")
         clock.now += 9 * DAY_NS
     fill(workspace / "large", noise(3_500_000, 99))
     outcome = save(opened, "too much", session="new")
@@ -324,16 +329,16 @@ def test_a_person_may_let_chosen_checkpoints_of_ended_sessions_go(
         fill(workspace / "large", noise(900_000, number))
         save(opened, f"manual {number}", Kind.MANUAL, session=f"{number}")
         clock.now += 9 * DAY_NS
-    assert opened.engine.over_budget() == []
-    opened.engine.set_setting("budget", 2_000_000)
+    assert over_budget(opened.engine) == []
+    set_setting(opened.engine, "budget", 2_000_000)
     with composed(workspace, clock=clock) as smaller:
-        going = smaller.engine.over_budget()
+        going = over_budget(smaller.engine)
         assert [one.intent.reasoning for one in going] == ["manual 0", "manual 1"]
-        deleted, freed = smaller.engine.evict(going)
+        deleted, freed = evict(smaller.engine, going)
         assert deleted == 2
         assert freed > 1_700_000
         assert kept_reasons(smaller) == ["manual 2"]
-        assert smaller.engine.over_budget() == []
+        assert over_budget(smaller.engine) == []
 
 
 def test_what_a_person_agreed_to_stays_if_its_session_went_on_meanwhile(
@@ -343,14 +348,14 @@ def test_what_a_person_agreed_to_stays_if_its_session_went_on_meanwhile(
         fill(workspace / "large", noise(900_000, number))
         save(opened, f"manual {number}", Kind.MANUAL, session=f"{number}")
         clock.now += 9 * DAY_NS
-    opened.engine.set_setting("budget", 1_200_000)
+    set_setting(opened.engine, "budget", 1_200_000)
     with composed(workspace, clock=clock) as smaller:
-        going = smaller.engine.over_budget()
+        going = over_budget(smaller.engine)
         fill(workspace / "source.py", b"while the question stood on the screen")
         save(smaller, "goes on", session="0")
-        assert smaller.engine.evict(going)[0] == len(going) - 1
+        assert evict(smaller.engine, going)[0] == len(going) - 1
         assert kept_reasons(smaller)[0] == "manual 0"
-        assert smaller.engine.evict(going)[0] == 0
+        assert evict(smaller.engine, going)[0] == 0
 
 
 def test_nothing_of_a_recent_session_goes_however_full_the_budget_is(
@@ -457,10 +462,10 @@ def test_a_checkpoint_that_another_process_deletes_between_the_steps_of_a_cleanu
             if not self.deleted:
                 self.deleted = True
                 with composed(workspace, clock=clock) as other:
-                    assert other.engine.delete(chosen.session_id, chosen).freed_bytes > 0
+                    assert delete(other.engine, chosen).freed_bytes > 0
 
     meanwhile = Meanwhile()
-    outcome = opened.engine.cleanup(meanwhile)
+    outcome = cleanup(opened.engine, meanwhile)
     assert meanwhile.deleted
     assert outcome.warnings == ()
     assert kept_reasons(opened) == ["0", "last"]

@@ -16,6 +16,7 @@ from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.engine.engine import Engine
 from holdfast.engine.repair.check import run_checks
+from holdfast.engine.retention.cleanup import cleanup
 from holdfast.ports.progress import NoProgress
 from holdfast.testing.faulty_filesystem import FaultyFilesystem, Kill, Killed
 from tests.support.clocks import DAY_NS
@@ -62,7 +63,7 @@ def test_a_cleanup_killed_at_any_call_loses_nothing_and_the_next_goes_on(
         later = SteppedClock(time.time_ns() + 2 * DAY_NS)
         try:
             with composed(workspace, fs=fs, clock=later) as opened:
-                opened.engine.cleanup(NoProgress())
+                cleanup(opened.engine, NoProgress())
             finished = True
         except Killed:
             fs.release()
@@ -74,7 +75,7 @@ def test_a_cleanup_killed_at_any_call_loses_nothing_and_the_next_goes_on(
             assert describe(workspace) == state
     later = SteppedClock(time.time_ns() + 2 * DAY_NS)
     with composed(workspace, clock=later) as opened:
-        opened.engine.cleanup(NoProgress())
+        cleanup(opened.engine, NoProgress())
         kinds = [c.kind for c in opened.engine.vault.catalog.roots()]
         assert kinds.count(Kind.TOOL) <= 5
         used = opened.store.objects.size_bytes()
@@ -92,7 +93,7 @@ def test_cleaning_up_while_others_save_keeps_what_they_saved(workspace: Path) ->
         try:
             with open_workspace(workspace, create=False) as opened:
                 for _ in range(12):
-                    opened.engine.cleanup(NoProgress())
+                    cleanup(opened.engine, NoProgress())
                     begun.wait()
                     begun.clear()
         except BaseException as error:

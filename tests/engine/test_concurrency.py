@@ -14,6 +14,7 @@ from holdfast import SessionCheckpointer
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import Busy, NotFound, NothingToUndo, UnknownReference
 from holdfast.domain.ids import SessionId
+from holdfast.engine.retention.deletion import delete
 from tests.support.composition import configure
 from tests.support.forking_server import ROOT
 from tests.support.hostile_trees import fill
@@ -180,5 +181,5 @@ def test_a_session_cannot_delete_the_checkpoint_of_another(tmp_path: Path) -> No
         with open_workspace(workspace, create=False) as opened:
             checkpoint = opened.engine.resolve(SessionId("theirs"), first)
             with pytest.raises(NotFound):
-                opened.engine.delete(SessionId("mine"), checkpoint)
+                delete(opened.engine, checkpoint)
         assert get_snapshot(theirs, first).id == first

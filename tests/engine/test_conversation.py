@@ -16,6 +16,7 @@ from holdfast.domain.errors import BudgetReached, UsageError
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.engine.conversation import conversation
+from holdfast.engine.retention.deletion import delete
 from tests.behind_the_api import engine_of
 from tests.support.composition import configure
 
@@ -138,7 +139,7 @@ def test_a_story_that_cannot_be_read_costs_no_checkpoint_and_is_reported(
         assert "holdfast repair" in " ".join(first.warnings)
         (workspace / "a.txt").write_text("changed")
         assert session.restore(first.checkpoint.id) == 1
-        engine_of(session).delete(S, engine_of(session).resolve(S, "HEAD~0"))
+        delete(engine_of(session), engine_of(session).resolve(S, "HEAD~0"))
 
 
 @pytest.mark.requirement("SE-4")

@@ -24,6 +24,7 @@ from holdfast.domain.ignore.rules import RuleStack
 from holdfast.domain.trees.tree import Tree
 from holdfast.engine.scan.directory_state import DirectoryState
 from holdfast.engine.scan.policy import CapturePolicy, Mode, Verdict
+from holdfast.engine.sessions.approval import approve
 from holdfast.engine.undo.undo import next_step
 from holdfast.engine.vault import Vault
 from holdfast.ports.filesystem import StatNumbers
@@ -230,11 +231,11 @@ def test_what_most_directories_have_in_common_is_kept_once(workspace: Path, reop
         opened.save()
         _age(workspace)
         opened.save()
-        root = opened.engine._scanner.root
+        root = opened.engine.scanner.root
     if reopened:
         with composed(workspace) as opened:
             opened.save()
-            root = opened.engine._scanner.root
+            root = opened.engine.scanner.root
     assert root is not None
     states = [state for state in root.children.values() if isinstance(state, DirectoryState)]
     assert len(states) == DIRECTORIES
@@ -521,7 +522,7 @@ def test_a_save_a_restore_and_an_approval_each_take_the_lock_once(
         for work in (
             opened.save,
             lambda: opened.restore(first.id),
-            lambda: opened.engine.approve(SESSION, None),
+            lambda: approve(opened.engine, SESSION, None),
         ):
             held.clear()
             work()

@@ -9,6 +9,7 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.trees.entries import FileEntry
+from holdfast.engine.retention.deletion import delete
 from holdfast.engine.stored_objects import list_files, read_content
 from tests.support.composition import SESSION, composed
 from tests.support.crash_server import BY_SOMEBODY_ELSE, CrashServer, Request
@@ -89,7 +90,7 @@ def test_what_another_process_wrote_during_a_restore_survives_its_crash(
             with composed(story.workspace) as opened:
                 for checkpoint in opened.engine.vault.catalog.history(SESSION, records=True):
                     if checkpoint.id not in (story.good, story.bad):
-                        opened.engine.delete(SESSION, checkpoint)
+                        delete(opened.engine, checkpoint)
     assert not lost, "\n".join(lost)
 
 

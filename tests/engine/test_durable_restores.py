@@ -12,6 +12,7 @@ from holdfast.domain.checkpoints import Kind
 from holdfast.domain.component_states import EXACT
 from holdfast.domain.errors import HoldfastError
 from holdfast.engine.restore.journal import decode_journal, encode_journal
+from holdfast.engine.retention.deletion import delete
 from holdfast.values.classes import replace
 from tests.support.composition import SESSION, composed
 from tests.support.crash_server import CrashServer, Request
@@ -119,7 +120,7 @@ def test_a_journal_that_a_power_cut_brought_back_is_tidied_away(tmp_path: Path) 
             opened.restore(first.id)
         for checkpoint in opened.store.catalog.history(SESSION, records=True):
             if checkpoint.kind is not Kind.SAFETY:
-                opened.engine.delete(SESSION, checkpoint)
+                delete(opened.engine, checkpoint)
         opened.store.journal.write(journals[-1])
     with composed(workspace) as opened:
         opened.engine.recover()

@@ -17,6 +17,7 @@ from holdfast.adapters.local.layout import StoreLayout
 from holdfast.bootstrap.keys import key_file_secret
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import InvalidSetting, KeyNeeded, Refused, WrongKey
+from holdfast.engine.settings import set_setting
 from holdfast.ports.store import Secret
 from tests.adapters.local.tree_pictures import picture
 from tests.behind_the_api import local_store
@@ -264,7 +265,7 @@ def test_the_users_settings_can_name_the_key_file_and_a_project_cannot(
         assert opened.engine.vault.settings.key_file == str(key)
         assert opened.setting_origins["key_file"] == str(user_file)
         with pytest.raises(InvalidSetting, match="cannot be set for one store"):
-            opened.engine.set_setting("key_file", str(key))
+            set_setting(opened.engine, "key_file", str(key))
 
 
 def test_a_plain_store_is_not_encrypted_afterwards(

@@ -19,6 +19,7 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.ids import SessionId
 from holdfast.engine.repair.check import run_checks
+from holdfast.engine.retention.deletion import delete
 from holdfast.ports.filesystem import DISK_RESERVE_BYTES
 from holdfast.ports.progress import NoProgress
 from tests.behind_the_api import engine_of
@@ -71,7 +72,7 @@ def test_a_save_at_the_budget_gets_the_room_of_unneeded_objects(workspace: Path)
         (workspace / "large/more").unlink()
         session.checkpoint("kept as well")
         engine = engine_of(session)
-        engine.delete(SessionId("s"), engine.resolve(SessionId("s"), "gone"))
+        delete(engine, engine.resolve(SessionId("s"), "gone"))
         engine.vault.space.fold_logs()
         used = _used(session)
     configure(workspace, budget=used - 50_000)

@@ -9,6 +9,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import Refused, UnknownReference
 from holdfast.domain.ids import SessionId
+from holdfast.engine.retention.deletion import delete
 from holdfast.engine.undo.undo import redo_request, undo_request
 from tests.behind_the_api import engine_of
 from tests.support.hostile_trees import fill
@@ -32,7 +33,7 @@ def test_a_checkpoint_that_was_deleted_meanwhile_is_not_restored(workspace: Path
         session.checkpoint("second")
         engine, others = engine_of(session), engine_of(two)
         request = engine.restore_request(SESSION, "first")
-        others.delete(SESSION, others.resolve(SESSION, first))
+        delete(others, others.resolve(SESSION, first))
         with pytest.raises(
             UnknownReference, match="first was deleted in the meantime; nothing was restored"
         ) as refused:

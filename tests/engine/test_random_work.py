@@ -28,6 +28,7 @@ from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import NothingToUndo
 from holdfast.domain.ids import SessionId
 from holdfast.domain.outcomes import RestoreOutcome
+from holdfast.engine.retention.deletion import delete
 from tests.support.composition import scan_from_nothing
 from tests.support.session_states import get_snapshot, line_end
 from tests.support.tree_hash import debris, describe, differences
@@ -217,7 +218,7 @@ class Work(RuleBasedStateMachine):
         gone = data.draw(st.sampled_from(self.model.order))
         with open_workspace(self.workspace, create=False) as opened:
             session = SessionId("s")
-            opened.engine.delete(session, opened.engine.resolve(session, gone))
+            delete(opened.engine, opened.engine.resolve(session, gone))
         self.model.deleted(gone)
         assert self.session.get(gone) is None
 

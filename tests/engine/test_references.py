@@ -9,6 +9,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.adapters.local.system import RandomIds, SystemClock
 from holdfast.domain.errors import AmbiguousReference, UnknownReference
+from holdfast.engine.retention.deletion import delete
 from tests.support.composition import SESSION, SteppedClock, composed
 from tests.support.hostile_trees import fill
 from tests.support.session_states import get_snapshot, line_end
@@ -272,7 +273,7 @@ def test_a_deleted_checkpoint_is_gone_and_its_neighbours_close_the_gap(workspace
         for content in "abc":
             fill(workspace / "file", content.encode())
             made.append(opened.save())
-        opened.engine.delete(SESSION, made[1])
+        delete(opened.engine, made[1])
         with pytest.raises(UnknownReference):
             opened.engine.resolve(SESSION, made[1].id)
         assert opened.engine.resolve(SESSION, "HEAD~1").id == made[0].id
@@ -286,7 +287,7 @@ def test_a_deleted_head_leaves_its_parent_as_head(workspace: Path) -> None:
         for content in "abc":
             fill(workspace / "file", content.encode())
             made.append(opened.save())
-        opened.engine.delete(SESSION, made[2])
+        delete(opened.engine, made[2])
         assert opened.engine.resolve(SESSION, "HEAD").id == made[1].id
         opened.restore(None)
         assert (workspace / "file").read_bytes() == b"a"

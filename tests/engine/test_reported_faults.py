@@ -12,6 +12,7 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.domain.errors import RestoreFailed
 from holdfast.domain.ids import SessionId
+from holdfast.engine.retention.deletion import delete
 from tests.behind_the_api import engine_of
 from tests.support.composition import composed, configure
 from tests.support.hostile_trees import fill
@@ -46,7 +47,7 @@ def test_content_whose_base_was_collected_is_stored_again(
         session.checkpoint("neither is needed any more")
         engine = engine_of(session)
         for gone in (first, second):
-            engine.delete(SessionId("s"), engine.resolve(SessionId("s"), gone))
+            delete(engine, engine.resolve(SessionId("s"), gone))
         fill(workspace / "a", edited)
         again = session.checkpoint("acknowledged")
         fill(workspace / "a", b"wrecked")

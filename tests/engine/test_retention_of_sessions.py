@@ -12,6 +12,7 @@ from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.retention import Decision
 from holdfast.domain.story import Role
+from holdfast.engine.retention.cleanup import cleanup
 from holdfast.ports.progress import NoProgress
 from holdfast.ports.story import NewMessage
 from tests.support.clocks import DAY_NS
@@ -46,7 +47,7 @@ def say(opened: Composed, role: Role, text: str) -> None:
 
 
 def cleaned_up(opened: Composed) -> dict[CheckpointId, Decision]:
-    decided = opened.engine.cleanup(NoProgress()).decisions
+    decided = cleanup(opened.engine, NoProgress()).decisions
     kept = {one.id for one in opened.engine.vault.catalog.roots()}
     assert kept == {d.checkpoint.id for d in decided if d.keep}
     return {d.checkpoint.id: d for d in decided}
@@ -185,7 +186,7 @@ def test_a_clock_that_is_far_ahead_for_an_hour_costs_no_state(
         opened.engine.save(SessionId("other"), make_intent("the next day"), kind=Kind.TOOL)
         clock.now += days * DAY_NS
         opened.engine.save(SessionId("other"), make_intent("far ahead"), kind=Kind.TOOL)
-        opened.engine.cleanup(NoProgress(), asked=False)
+        cleanup(opened.engine, NoProgress(), asked=False)
         clock.now -= days * DAY_NS - HOUR_NS
         opened.engine.save(SessionId("other"), make_intent("right again"), kind=Kind.RISKY)
         for _ in range(3):

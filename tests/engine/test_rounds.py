@@ -14,7 +14,9 @@ from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import InvalidIntent, NotFound, Refused
 from holdfast.domain.intent import make_intent
 from holdfast.domain.sessions import RoundStatus
-from holdfast.engine.sessions.approval import reset_request
+from holdfast.engine.retention.cleanup import cleanup
+from holdfast.engine.retention.deletion import delete
+from holdfast.engine.sessions.approval import approve, reset_request
 from holdfast.ports.progress import NoProgress
 from tests.support.composition import SESSION, SteppedClock, composed
 from tests.support.hostile_trees import fill
@@ -130,9 +132,9 @@ def test_the_initial_checkpoint_of_a_session_is_no_work_to_approve(workspace: Pa
     with composed(workspace) as made:
         made.engine.save(SESSION, make_intent("Session start"), kind=Kind.INITIAL)
         with pytest.raises(Refused, match="nothing to approve"):
-            made.engine.approve(SESSION, None)
+            approve(made.engine, SESSION, None)
         fill(workspace / "file", b"1")
-        assert made.engine.approve(SESSION, None).count == 1
+        assert approve(made.engine, SESSION, None).count == 1
 
 
 @pytest.mark.requirement("SE-5")
@@ -222,7 +224,7 @@ def test_when_the_last_approved_checkpoint_was_deleted_reset_goes_to_the_one_bef
     fill(session.workspace / "file", b"second good")
     second = session.approve().approved
     with open_workspace(session.workspace, create=False) as opened:
-        opened.engine.delete(SESSION, second)
+        delete(opened.engine, second)
     session.reset()
     assert (session.workspace / "file").read_bytes() == b"first good"
 
@@ -241,13 +243,13 @@ def test_cleanup_never_drops_the_first_or_any_approved_checkpoint_or_an_abandone
             fill(workspace / "file", f"good {number}".encode())
             clock.now += DAY_NS
             engine.save(SESSION, make_intent("before an edit"), kind=Kind.TOOL)
-            approved.append(engine.approve(SESSION, None).approved.id)
+            approved.append(approve(engine, SESSION, None).approved.id)
             fill(workspace / "file", f"bad {number}".encode())
             thrown.append(engine.restore(reset_request(engine.vault, SESSION)).safety)
         clock.now += 400 * DAY_NS
         fill(workspace / "file", b"now")
         made.save("now")
-        engine.cleanup(NoProgress())
+        cleanup(engine, NoProgress())
         left = {checkpoint.id for checkpoint in engine.vault.catalog.roots()}
         assert left >= {first.id, *approved, *thrown}
         for number, identifier in enumerate(approved):
@@ -303,7 +305,7 @@ def test_a_restore_of_some_paths_and_a_deleted_step_leave_the_count_on_the_line(
     session.checkpoint("three")
     session.restore_checkpoint(first, ["file"])
     with open_workspace(session.workspace, create=False) as opened:
-        opened.engine.delete(SESSION, opened.engine.resolve(SESSION, second))
+        delete(opened.engine, opened.engine.resolve(SESSION, second))
     fill(session.workspace / "other", b"4")
     assert session.approve().count == 3  # one, three and what was not saved
 

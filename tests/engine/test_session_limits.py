@@ -13,6 +13,8 @@ from holdfast.domain.errors import InvalidSetting, LimitReached
 from holdfast.domain.intent import make_intent
 from holdfast.domain.outcomes import SaveOutcome
 from holdfast.domain.settings.schema import Settings, check_setting
+from holdfast.engine.retention.deletion import delete
+from holdfast.engine.settings import set_setting
 from tests.support.composition import SESSION, Composed, composed, configure
 
 pytestmark = pytest.mark.requirement("SE-11")
@@ -66,7 +68,7 @@ def test_a_rate_of_an_earlier_version_still_opens_and_does_nothing(
     with open_workspace(workspace, create=False) as reopened:
         assert "max_automatic_per_hour" in reopened.setting_origins
         if place == "store":
-            reopened.engine.set_setting("max_automatic_per_hour", None)
+            set_setting(reopened.engine, "max_automatic_per_hour", None)
     if place == "store":
         with open_workspace(workspace, create=False) as reopened:
             assert "max_automatic_per_hour" not in reopened.setting_origins
@@ -74,7 +76,7 @@ def test_a_rate_of_an_earlier_version_still_opens_and_does_nothing(
 
 def test_a_rate_can_no_longer_be_set(workspace: Path) -> None:
     with composed(workspace) as opened, pytest.raises(InvalidSetting, match="no longer exists"):
-        opened.engine.set_setting("max_automatic_per_hour", 30)
+        set_setting(opened.engine, "max_automatic_per_hour", 30)
 
 
 @pytest.mark.parametrize("value", [-1, 1.5, True, "many", 10**10])
@@ -104,7 +106,7 @@ def test_deleting_one_makes_room_for_another(workspace: Path) -> None:
     with composed(workspace) as opened:
         first = opened.save("first")
         opened.save("second")
-        opened.engine.delete(SESSION, first)
+        delete(opened.engine, first)
         opened.save("third")
         with pytest.raises(LimitReached):
             opened.save("fourth")

@@ -18,6 +18,9 @@ from holdfast.domain.intent import make_intent
 from holdfast.domain.story import ActivityKind, NewActivity, Role, Rollback, Stretch
 from holdfast.engine.bundles.frames import STORY
 from holdfast.engine.repair.check import run_checks
+from holdfast.engine.retention.cleanup import cleanup, plan_cleanup
+from holdfast.engine.retention.deletion import delete
+from holdfast.engine.settings import set_setting
 from holdfast.engine.vault import Vault
 from holdfast.ports.progress import NoProgress
 from holdfast.ports.story import NewMessage
@@ -85,7 +88,7 @@ def test_a_deleted_checkpoint_takes_its_annotations_along(workspace: Path) -> No
         vault = vault_of(session)
         note(vault, first, "stays")
         note(vault, second, "goes")
-        engine_of(session).delete(S, engine_of(session).resolve(S, second))
+        delete(engine_of(session), engine_of(session).resolve(S, second))
         assert [a.text for a in vault.story.annotations(S)] == ["stays"]
 
 
@@ -137,17 +140,17 @@ def test_cleanup_keeps_what_an_open_edit_goes_back_to(workspace: Path) -> None:
             NewActivity(S, ActivityKind.EDIT, "why", CheckpointId(ids[1]), 1, "nobody")
         )
         note(vault, ids[1], "kept")
-        plan = engine_of(session).plan_cleanup()
+        plan = plan_cleanup(engine_of(session))
         kept = {d.checkpoint.id: d.reason for d in plan.decisions if d.keep}
         assert "edit" in kept[CheckpointId(ids[1])]
-        engine_of(session).cleanup(NoProgress())
+        cleanup(engine_of(session), NoProgress())
         assert len(vault.story.annotations(S)) == 1
 
 
 @pytest.mark.requirement("SE-7", "ST-2")
 def test_cleanup_keeps_what_is_annotated(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with SessionCheckpointer(workspace, "s") as session:
-        engine_of(session).set_setting("retention", {"tool": {"most": 1}})
+        set_setting(engine_of(session), "retention", {"tool": {"most": 1}})
     with SessionCheckpointer(workspace, "s") as session:
         session.checkpoint("first")
         made = []
@@ -157,10 +160,10 @@ def test_cleanup_keeps_what_is_annotated(workspace: Path, monkeypatch: pytest.Mo
             made.append(saved.checkpoint.id)
         session.annotate(made[0], "the last one whose tests passed")
         pass_days(monkeypatch, 2)
-        decided = {d.checkpoint.id: d for d in engine_of(session).plan_cleanup().decisions}
+        decided = {d.checkpoint.id: d for d in plan_cleanup(engine_of(session)).decisions}
         assert decided[made[0]].keep
         assert decided[made[0]].reason == "protected: it is annotated"
-        engine_of(session).cleanup(NoProgress())
+        cleanup(engine_of(session), NoProgress())
         assert [s.id for s in session.history()][1:] == [made[0], session.history()[-1].id]
         assert [a.text for a in session.annotations()] == ["the last one whose tests passed"]
 

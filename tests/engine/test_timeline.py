@@ -16,7 +16,7 @@ from holdfast.domain.intent import make_intent
 from holdfast.domain.story import ActivityKind, ActivityStatus, NewActivity, Role
 from holdfast.domain.timeline.timeline import Event, Timeline
 from holdfast.engine.history.timeline import timeline
-from holdfast.engine.sessions.approval import reset_request
+from holdfast.engine.sessions.approval import approve, reset_request
 from holdfast.ports.story import NewMessage
 from tests.behind_the_api import engine_of
 from tests.support.composition import SESSION, SteppedClock, composed
@@ -84,7 +84,7 @@ def test_everything_that_happens_is_in_one_stream(workspace: Path) -> None:
         )
         story.settle(story.begin(new).number, ActivityStatus.KEPT, at_ns=clock.now)
         clock.now += 10
-        engine.approve(SESSION, "good so far")
+        approve(engine, SESSION, "good so far")
         fill(workspace / "file", b"2")
         save("wreck", 1)
         clock.now += 10

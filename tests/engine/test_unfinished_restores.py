@@ -18,6 +18,9 @@ import pytest
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.bootstrap.maintenance import examine_surroundings, repair_workspace
 from holdfast.domain.errors import HoldfastError, RestoreFailed
+from holdfast.engine.retention.deletion import delete, delete_session
+from holdfast.engine.retention.eviction import evict
+from holdfast.engine.sessions.approval import approve
 from holdfast.testing.faulty_filesystem import Killed
 from holdfast.testing.intercepted_filesystem import Call, InterceptedFilesystem
 from tests.support.composition import composed
@@ -172,12 +175,13 @@ def test_saves_go_on_while_a_restore_cannot_be_finished_and_repair_is_the_way_ou
         with pytest.raises(HoldfastError):
             opened.restore(second.id)
         with pytest.raises(HoldfastError):
-            opened.engine.delete(second.session_id, second)
+            delete(opened.engine, second)
         with pytest.raises(HoldfastError):  # half of one state cannot be approved
-            opened.engine.approve(second.session_id, None)
-        for drop in (opened.engine.delete_session, lambda _: opened.engine.evict([second])):
-            with pytest.raises(HoldfastError):
-                drop(second.session_id)
+            approve(opened.engine, second.session_id, None)
+        with pytest.raises(HoldfastError):
+            delete_session(opened.engine, second.session_id)
+        with pytest.raises(HoldfastError):
+            evict(opened.engine, [second])
         assert second.id in {one.id for one in opened.engine.vault.catalog.roots()}
     (workspace / "new").unlink()
     with composed(workspace) as opened:

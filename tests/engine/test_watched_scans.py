@@ -349,7 +349,7 @@ def test_saves_in_the_same_places_are_noted_once_for_the_cache(workspace: Path) 
         for number in range(30):
             fill(workspace / "two/deep/deeper/plain", b"%d" % number)
             one.settle()
-        assert len(one.engine._scanner._pending) < 10
+        assert len(one.engine.scanner._pending) < 10
 
 
 def test_a_directory_that_went_and_came_again_is_remembered_as_it_is(workspace: Path) -> None:

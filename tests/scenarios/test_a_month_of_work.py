@@ -12,6 +12,7 @@ from holdfast.domain.checkpoints import Checkpoint, Kind, SkipReason
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.engine.repair.check import run_checks
+from holdfast.engine.sessions.approval import approve
 from holdfast.engine.sessions.lifecycle import end
 from holdfast.ports.progress import NoProgress
 from tests.support.clocks import DAY_NS
@@ -114,7 +115,7 @@ def _work_a_day(
         if build == 4 and day % 5 == 2:
             month.save(opened, session, Kind.TOOL, name=f"named on day {day}")
         if build == 5 and day % 5 == 3:
-            approved = opened.engine.approve(session, "good").approved
+            approved = approve(opened.engine, session, "good").approved
             month.promised[approved.id] = (project / "source.py").read_bytes()
         left = {one.id for one in vault.catalog.roots()}
         # It ended at three tenths of its day, so for as long today it was active of late.

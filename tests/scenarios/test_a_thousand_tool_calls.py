@@ -11,6 +11,7 @@ from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.agent_events import AgentEvent, EventKind, ToolKind
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.ids import SessionId
+from holdfast.engine.retention.cleanup import cleanup
 from holdfast.ports.progress import NoProgress
 from tests.support.agent_events import handle
 from tests.support.clocks import pass_days
@@ -61,10 +62,10 @@ def test_a_thousand_tool_calls_within_an_hour_are_a_thousand_states(
         sessions = opened.engine.vault.catalog.sessions()
         (session,) = [one.id for one in sessions if one.id == SessionId("busy")]
         assert opened.engine.vault.catalog.count(session, kinds) >= CALLS
-        opened.engine.cleanup(NoProgress())
+        cleanup(opened.engine, NoProgress())
     pass_days(monkeypatch, 3)
     with open_workspace(project, create=False) as opened:
-        opened.engine.cleanup(NoProgress())
+        cleanup(opened.engine, NoProgress())
         for saved, state in states[::stride]:
             request = opened.engine.restore_request(SessionId("busy"), saved)
             opened.engine.restore(request)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from holdfast.engine.bundles.importer import ImportRequest, import_bundle
 from holdfast.engine.purge.plan import PurgeRequest
+from holdfast.engine.purge.purge import purge
 from tests.support.composition import composed
 from tests.support.forking_server import ForkingServer, Said, Say, serve
 from tests.support.watched_filesystem import Call, WatchedFilesystem
@@ -91,7 +92,7 @@ def _run(fields: Said, say: Say) -> None:
                 say("made", import_bundle(opened.engine.vault, wanted).latest)
             elif request.action == "purge":
                 gone = tuple(os.fsencode(path) for path in request.paths)
-                outcome = opened.engine.purge(PurgeRequest(gone))
+                outcome = purge(opened.engine, PurgeRequest(gone))
                 say("made", None if outcome.proof.traces else "proven")
             else:
                 opened.engine.recover()

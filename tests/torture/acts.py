@@ -8,6 +8,7 @@ from pathlib import Path
 
 from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.domain.outcomes import DeleteOutcome, RestoreOutcome, SaveOutcome
+from holdfast.engine.retention.deletion import delete
 from holdfast.engine.undo.undo import undo_request
 from tests.torture.interception import DiskCall, beyond_the_port, intercepted, let_pass
 from tests.torture.scenes import (
@@ -42,7 +43,7 @@ class Act:
         if self.action == "save":
             return save_outcome(work)
         if self.action == "delete":
-            return work.engine.delete(SESSION, work.engine.resolve(SESSION, self.argument))
+            return delete(work.engine, work.engine.resolve(SESSION, self.argument))
         if self.action == "tell":
             self.tell(work)
             return None

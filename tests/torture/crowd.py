@@ -36,6 +36,7 @@ from holdfast.domain.trees.entries import DirectoryEntry
 from holdfast.engine.conversation.conversation import add_message
 from holdfast.engine.history.annotations import annotate
 from holdfast.engine.retention.cleanup import collect
+from holdfast.engine.retention.deletion import delete
 from holdfast.engine.retention.eviction import make_room
 from holdfast.engine.statistics import session_statistics
 from holdfast.engine.stored_objects import entry_at
@@ -230,7 +231,7 @@ class _Worker:
         for chosen in rng.sample(list(self._known), min(surplus, len(self._known))):
             if len(self._known) > 1:
                 checkpoint = work.engine.resolve(self._session, chosen)
-                warnings += work.engine.delete(self._session, checkpoint).warnings
+                warnings += delete(work.engine, checkpoint).warnings
                 del self._known[chosen]
                 deleted.append(chosen)
                 self._told = replace(

@@ -28,6 +28,7 @@ from typing import Any, TypeVar
 from holdfast.adapters.local import sqlite_connection
 from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.bootstrap.workspace import open_workspace
+from holdfast.engine.retention.deletion import delete
 from holdfast.interfaces.cli.main import main as run_command
 from tests.torture.campaign import ROOT
 from tests.torture.interception import DiskCall, intercepted, let_pass
@@ -185,7 +186,7 @@ def _do(work: OpenWorkspace, action: str, argument: str) -> str:
     if action == "save":
         return save(work).id
     if action == "delete":
-        work.engine.delete(SESSION, work.engine.resolve(SESSION, argument))
+        delete(work.engine, work.engine.resolve(SESSION, argument))
         return argument
     return restore(work, argument).record
 

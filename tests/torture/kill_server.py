@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from holdfast.app.open_workspace import OpenWorkspace
+from holdfast.engine.retention.deletion import delete
 from holdfast.engine.undo.undo import undo_request
 from tests.support.forking_server import ForkingServer, Said, Say, serve
 from tests.torture.interception import DiskCall, beyond_the_port, intercepted, let_pass
@@ -102,7 +103,7 @@ def _act(work: OpenWorkspace, order: Order, say: Say) -> None:
         say("made", work.engine.restore(undo_request(work.engine.vault, SESSION)).record)
     elif order.action == "delete":
         engine = work.engine
-        engine.delete(SESSION, engine.resolve(SESSION, order.argument))
+        delete(engine, engine.resolve(SESSION, order.argument))
         say("made", order.argument)
     elif order.action == "tell":
         for number, step in enumerate(Teller(order.argument).steps(order.rounds), start=1):

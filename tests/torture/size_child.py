@@ -23,6 +23,7 @@ from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.engine.repair.check import run_checks
+from holdfast.engine.settings import set_setting
 from holdfast.ports.progress import NoProgress
 
 _BLOCK = 1 << 20
@@ -67,8 +68,8 @@ def main() -> None:
     workspace, changes = Path(sys.argv[1]), sys.argv[2:]
     with open_workspace(workspace, create=True) as opened:
         engine = opened.engine
-        engine.set_setting("max_file_size", "1 TB")
-        engine.set_setting("budget", "1 TB")
+        set_setting(engine, "max_file_size", "1 TB")
+        set_setting(engine, "budget", "1 TB")
     memory: dict[str, int] = {}
     stored, changed, back = [], [], []
     with open_workspace(workspace, create=False) as opened:

@@ -26,6 +26,7 @@ from holdfast.domain.paths import to_text
 from holdfast.domain.trees.entries import DirectoryEntry, SymlinkEntry
 from holdfast.domain.trees.objects import digest_of
 from holdfast.domain.trees.tree import Tree, encode_tree
+from holdfast.engine.retention.deletion import delete
 from holdfast.values.compression import Codec
 from tests.support.composition import SESSION, Composed
 from tests.support.tree_hash import describe, differences
@@ -174,7 +175,7 @@ def test_stores_and_journals_that_name_other_places(
             request = opened.engine.restore_request(SESSION, crafted, best_effort=True)
             with pytest.raises(StoreDamaged):
                 act(request)
-            opened.engine.delete(SESSION, opened.engine.resolve(SESSION, crafted))
+            delete(opened.engine, opened.engine.resolve(SESSION, crafted))
         wrong = held.wrong() + differences(describe(place.project), before)
         assert not wrong, "\n".join(wrong)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.engine.settings import set_setting
 from tests.torture.campaign import Campaign, Case, Scenario
 from tests.torture.frozen import PURPOSE, Freezer
 from tests.torture.scenes import (
@@ -34,7 +35,7 @@ _COMMANDS = ("checkpoint why --session s", "restore HEAD --yes --session s", "di
 def _scene(root: Path) -> tuple[Scene, str, str]:
     scene, good, _ = make_scene(root, build_small, wreck_small)
     with scene.open() as work:
-        work.engine.set_setting("lock_timeout", 0.05)
+        set_setting(work.engine, "lock_timeout", 0.05)
         spare = save(work, "to be deleted").id
         scene.known[spare] = scene.state()
     scene.keep()

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.app.open_workspace import OpenWorkspace
+from holdfast.engine.retention.deletion import delete
 from tests.torture.acts import Act, build_told
 from tests.torture.campaign import Campaign, Scenario
 from tests.torture.kill_server import KillServer, Order
@@ -49,7 +50,7 @@ def _behind(scene: Scene) -> None:
         for step in Teller(made).steps()[:4]:
             step(work.engine.vault)
         gone = next(iter(scene.known))
-        work.engine.delete(SESSION, work.engine.resolve(SESSION, gone))
+        delete(work.engine, work.engine.resolve(SESSION, gone))
         del scene.known[gone]
 
 

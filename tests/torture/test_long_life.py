@@ -15,7 +15,7 @@ from holdfast.domain.checkpoints import Kind
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.engine.repair.check import run_checks
-from holdfast.engine.retention.cleanup import collect
+from holdfast.engine.retention.cleanup import cleanup, collect
 from holdfast.ports.progress import NoProgress
 from holdfast.testing.faulty_filesystem import FaultyFilesystem, Kill, Killed
 from tests.support.clocks import DAY_NS
@@ -116,7 +116,7 @@ def test_a_long_life_with_retention_and_interrupted_collection(
         fs = FaultyFilesystem(LocalFilesystem(), {rng.randrange(1, 120): Kill()})
         try:
             with composed(life.project, fs=fs, clock=_days_later()) as opened:
-                opened.engine.cleanup(NoProgress())
+                cleanup(opened.engine, NoProgress())
         except Killed:
             interrupted += 1
             fs.release()
@@ -130,7 +130,7 @@ def test_a_long_life_with_retention_and_interrupted_collection(
     title = "20 edits and checkpoints, then a cleanup killed at a random call"
     campaign.run(Scenario(9, "long-life", title), case, slice_cases=4)
     with composed(life.project, clock=_days_later()) as opened:
-        opened.engine.cleanup(NoProgress())
+        cleanup(opened.engine, NoProgress())
         kept = {checkpoint.id for checkpoint in opened.engine.vault.catalog.roots()}
         assert opened.engine.vault.space.size_bytes() <= _BUDGET_BYTES
         with opened.engine.vault.lock.hold():

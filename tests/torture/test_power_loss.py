@@ -20,6 +20,7 @@ import pytest
 
 from holdfast.app.open_workspace import OpenWorkspace
 from holdfast.domain.errors import NothingToUndo
+from holdfast.engine.retention.deletion import delete
 from holdfast.engine.undo.undo import undo_request
 from holdfast.testing.faulty_filesystem import Killed
 from tests.support.tree_hash import describe
@@ -138,7 +139,7 @@ class Recording:
             return
         del self.known[gone]
         self.mark(describe(self.project))
-        work.engine.delete(SESSION, work.engine.resolve(SESSION, gone))
+        delete(work.engine, work.engine.resolve(SESSION, gone))
         self.story_was_written(work)
 
     def tell(self, work: OpenWorkspace, rng: random.Random) -> None:

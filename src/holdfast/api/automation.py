@@ -97,10 +97,11 @@ def trigger_rules(settings: Settings) -> TriggerRules:
 def clean_up(workspace: Path, environment: Mapping[str, str]) -> None:
     """Run the daily cleanup with a newly opened store."""
     from holdfast.bootstrap.workspace import open_workspace
+    from holdfast.engine.retention.cleanup import cleanup
     from holdfast.ports.progress import NoProgress
 
     with open_workspace(workspace, create=False, environment=environment) as opened:
-        opened.engine.cleanup(NoProgress(), asked=False)
+        cleanup(opened.engine, NoProgress(), asked=False)
 
 
 def is_checked(opened: OpenWorkspace, event: AgentEvent) -> bool:

@@ -37,7 +37,9 @@ class History:
 
     def delete(self, checkpoint: Checkpoint) -> DeleteOutcome:
         """Delete a checkpoint and the content that only it needs. This cannot be undone."""
-        return self._engine.delete(checkpoint.session_id, checkpoint)
+        from holdfast.engine.retention.deletion import delete
+
+        return delete(self._engine, checkpoint)
 
     def checkpoints(
         self,

@@ -152,7 +152,17 @@ class Restores:
 
     def working_agents(self, request: RestoreRequest) -> tuple[str, ...]:
         """Warnings about agents in the middle of a tool call on the files of a restore."""
-        return self._engine.working_agents(request)
+        from holdfast.engine.edits.running import working_tools
+        from holdfast.engine.restore.preview import working_warnings
+        from holdfast.engine.stored_objects import loader_for
+
+        if not working_tools(self._vault):
+            return ()
+        affected = list(self._engine.plan(request).affected_files)
+        if not affected:
+            return ()
+        scan = self._engine.scan()
+        return tuple(working_warnings(self._vault, loader_for(self._vault, scan), scan, affected))
 
     def restore(self, request: RestoreRequest | Callable[[], RestoreRequest]) -> RestoreOutcome:
         """Carry out a request, or the one that is found once the store is locked."""

@@ -101,7 +101,9 @@ class Sessions:
 
     def ensure_current(self, fresh_id: Callable[[], SessionId]) -> SessionId:
         """The current session, or a new one that becomes the current one."""
-        return self._engine.ensure_current_session(fresh_id)
+        from holdfast.engine.sessions.current import ensure_current_session
+
+        return ensure_current_session(self._engine, fresh_id)
 
     def checkpoint_count(self, session_id: SessionId | None) -> int:
         """The number of checkpoints in one session or, for None, in all."""
@@ -129,14 +131,17 @@ class Sessions:
 
     def archive(self, session_id: SessionId) -> bool:
         """Close the session; False if it does not exist."""
-        return self._engine.archive(session_id)
+        from holdfast.engine.sessions.lifecycle import archive
+
+        return archive(self._engine, session_id)
 
     def delete(self, session_id: SessionId) -> DeletedSession:
         """Delete the session and everything that only it has. This cannot be undone."""
         from holdfast.api.conversation import AgentStates
+        from holdfast.engine.retention.deletion import delete_session
 
         AgentStates(self._opened).forget(session_id)
-        return self._engine.delete_session(session_id)
+        return delete_session(self._engine, session_id)
 
 
 class Rounds:
@@ -166,7 +171,9 @@ class Rounds:
 
     def approve(self, session_id: SessionId, message: str | None = None) -> ApproveOutcome:
         """Approve the current state, and begin the next round."""
-        return self._engine.approve(session_id, message)
+        from holdfast.engine.sessions.approval import approve
+
+        return approve(self._engine, session_id, message)
 
     def reset_request(self, session_id: SessionId) -> RestoreRequest:
         """The restore to the last approval, or to the first checkpoint of the session."""

@@ -47,30 +47,36 @@ class WorkspaceSettings:
     """Settings of an open workspace."""
 
     def __init__(self, opened: OpenWorkspace) -> None:
-        self._opened = opened
+        self._engine, self._origins = opened.engine, opened.setting_origins
 
     @property
     def effective(self) -> Settings:
-        return self._opened.engine.vault.settings
+        return self._engine.vault.settings
 
     @property
     def origins(self) -> Mapping[str, str]:
         """The origin of each value that is not the default."""
-        return self._opened.setting_origins
+        return self._origins
 
     def stored(self) -> dict[str, Any]:
         """The values in the store, as written in settings files."""
-        stored = self._opened.engine.vault.catalog.settings()
+        stored = self._engine.vault.catalog.settings()
         return {key: json.loads(text) for key, text in stored.items()}
 
     def set(self, key: str, value: Any) -> None:
         """Store a value; None removes it."""
-        self._opened.engine.set_setting(key, value)
+        from holdfast.engine.settings import set_setting
+
+        set_setting(self._engine, key, value)
 
     def add(self, key: str, entries: Sequence[str]) -> None:
         """Add entries to a list setting, without duplicates."""
-        self._opened.engine.change_list(key, add=entries)
+        from holdfast.engine.settings import change_list
+
+        change_list(self._engine, key, add=entries)
 
     def remove(self, key: str, entries: Sequence[str]) -> None:
         """Remove entries from a list setting; `InvalidSetting` if one is missing."""
-        self._opened.engine.change_list(key, remove=entries)
+        from holdfast.engine.settings import change_list
+
+        change_list(self._engine, key, remove=entries)

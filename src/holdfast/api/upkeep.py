@@ -100,24 +100,35 @@ class Upkeep:
 
     def plan_cleanup(self) -> CleanupPlan:
         """What `cleanup` would do now."""
-        return self._engine.plan_cleanup()
+        from holdfast.engine.retention.cleanup import plan_cleanup
+
+        return plan_cleanup(self._engine)
 
     def retention_decisions(self) -> Sequence[Decision]:
         """What the retention rules decide about each checkpoint."""
-        return self._engine.retention_decisions()
+        from holdfast.engine.retention.cleanup import decisions
+
+        with self._engine.recovered(looking=True):
+            return decisions(self._engine.vault)
 
     def cleanup(self, progress: Progress) -> CleanupOutcome:
         """Delete expired checkpoints and free their space."""
-        return self._engine.cleanup(progress)
+        from holdfast.engine.retention.cleanup import cleanup
+
+        return cleanup(self._engine, progress)
 
     def over_budget(self) -> Sequence[Checkpoint]:
         """What would have to be deleted for the store to fit its budget."""
-        return self._engine.over_budget()
+        from holdfast.engine.retention.eviction import over_budget
+
+        return over_budget(self._engine)
 
     def evict(self, checkpoints: Sequence[Checkpoint]) -> tuple[int, int]:
         """Delete these checkpoints, which a person agreed to. Returns their number and the freed
         bytes."""
-        return self._engine.evict(checkpoints)
+        from holdfast.engine.retention.eviction import evict
+
+        return evict(self._engine, checkpoints)
 
     def is_saved_path(self, path: bytes) -> bool:
         """Whether any checkpoint has this path, inside or outside the workspace."""
@@ -142,19 +153,31 @@ class Upkeep:
         return PurgeRequest(tuple(paths), tuple(checkpoints), everywhere, keep_shared, force)
 
     def plan_purge(self, request: PurgeRequest) -> PurgePlan:
-        return self._engine.plan_purge(request)
+        """What `purge` would do now."""
+        from holdfast.engine.purge.plan import plan_purge, with_holders
+
+        with self._engine.recovered(looking=True):
+            return with_holders(self._engine.vault, plan_purge(self._engine.vault, request))
 
     def purge(self, request: PurgeRequest) -> PurgeOutcome:
         """Remove content permanently, then search the store for traces of it."""
-        return self._engine.purge(request)
+        from holdfast.engine.purge.purge import purge
+
+        return purge(self._engine, request)
 
     def plan_text_purge(self, text: str) -> TextPurgePlan:
-        return self._engine.plan_text_purge(text)
+        from holdfast.engine.purge.purge import plan_text_purge
+
+        return plan_text_purge(self._engine, text)
 
     def purge_text(self, text: str) -> PurgeOutcome:
         """Replace a text in messages, reasons and notes, then search the store for traces of it."""
-        return self._engine.purge_text(text)
+        from holdfast.engine.purge.purge import purge_text
+
+        return purge_text(self._engine, text)
 
     def finish_purge(self) -> PurgeOutcome | None:
         """Finish an interrupted purge, if there is one."""
-        return self._engine.finish_purge()
+        from holdfast.engine.purge.purge import finish_purge
+
+        return finish_purge(self._engine)

@@ -1,33 +1,29 @@
-"""The use cases of one workspace that lock the store. Each first repairs unfinished work. Modules
-that only some of them need are imported on first use, so that a save starts quickly."""
+"""Saves, restores and scans of one workspace, under the store's lock and after repairing unfinished
+work. Other use cases take an `Engine` and lock the store through it.
+
+Modules that only some calls need are imported on first use, so that a save starts quickly."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.domain.checkpoints import Checkpoint, Kind, Position, Skipped
 from holdfast.domain.errors import Busy, HoldfastError, StoreReadOnly
-from holdfast.domain.ids import Digest, SessionId, short
+from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
-from holdfast.domain.operations import OperationKind
-from holdfast.domain.sessions import SessionStatus
-from holdfast.engine.edits.running import wait_for_others, working_tools
+from holdfast.engine.edits.running import wait_for_others
 from holdfast.engine.restore.directory_handles import needs_recovery
-from holdfast.engine.save.save import NOWHERE, add_session, save
+from holdfast.engine.save.save import NOWHERE, save
 from holdfast.engine.scan.policy import FileFilter
 from holdfast.engine.scan.scanner import RulesOf, Scan, Scanner
 from holdfast.engine.vault import Vault, workspace_trouble
-from holdfast.ports.catalog import NewOperation
-from holdfast.ports.progress import Progress
 from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
     from holdfast.domain.outcomes import (
-        DeleteOutcome,
         RecoveredRestore,
         RestoreOutcome,
         SavedFirst,
@@ -35,13 +31,10 @@ if TYPE_CHECKING:
     )
     from holdfast.domain.purges import PurgeOutcome
     from holdfast.domain.restore.plan import RestorePlan
-    from holdfast.domain.retention import Decision
     from holdfast.domain.trees.changes import Change
     from holdfast.engine.components.selection import ComponentChoice
-    from holdfast.engine.purge.plan import PurgePlan, PurgeRequest, TextPurgePlan
     from holdfast.engine.restore.records import RestoreRequest
-    from holdfast.engine.retention.cleanup import CleanupOutcome, CleanupPlan
-    from holdfast.engine.retention.deletion import DeletedSession
+    from holdfast.engine.retention.cleanup import CleanupOutcome
     from holdfast.engine.sessions.approval import ApproveOutcome
     from holdfast.engine.undo.causes import Loss
     from holdfast.engine.undo.undo import UndoStep
@@ -76,7 +69,7 @@ class Engine:
         """Edits and tools that were still running when a caller stopped waiting for them."""
         # A filter is code, so its results cannot be reused by other callers.
         cache = None if file_filter is not None else vault.stat_cache
-        self._scanner = Scanner(
+        self.scanner = Scanner(
             vault.fs, vault.objects, cache, vault.second_reader, vault.databases, file_filter
         )
 
@@ -111,7 +104,7 @@ class Engine:
                     from holdfast.engine.restore.recovery import try_recover
 
                     self.recovery, trouble = try_recover(
-                        self.vault, self._scanner, required=required
+                        self.vault, self.scanner, required=required
                     )
                 yield trouble
             except OSError as error:
@@ -119,13 +112,13 @@ class Engine:
 
     def use_watch(self, watch: WorkspaceWatch) -> None:
         """Let saves visit only places where the watch saw changes. Restores still visit all."""
-        self._scanner.watch = watch
-        self._scanner.paranoid = self.vault.settings.watch == "paranoid"
+        self.scanner.watch = watch
+        self.scanner.paranoid = self.vault.settings.watch == "paranoid"
 
     def finish_watching(self) -> None:
         """Hand the results of watched scans, so far only in memory, to the shared cache."""
         with suppress(Busy, StoreReadOnly), self.vault.lock.hold(wait=False):
-            self._scanner.flush()
+            self.scanner.flush()
 
     def recover(self, *, required: bool = True) -> None:
         """Finish or roll back a restore that a crash interrupted. Unless `required`, a failure
@@ -169,7 +162,7 @@ class Engine:
         with self.recovered() as trouble:
             outcome = save(
                 self.vault,
-                self._scanner,
+                self.scanner,
                 session_id,
                 intent,
                 kind=kind,
@@ -183,7 +176,7 @@ class Engine:
         self.save_times_ns.append(self.vault.clock.monotonic_ns() - begun_ns)
         if self.cleans_up:
             self._clean_up_if_due()
-        return self._with_mirror_warnings(outcome)
+        return self.with_mirror_warnings(outcome)
 
     def is_cleanup_due(self) -> bool:
         """Whether the last cleanup, or else the oldest checkpoint, is at least a day old."""
@@ -201,8 +194,7 @@ class Engine:
                 from holdfast.engine.retention.cleanup import cleanup
                 from holdfast.ports.progress import NoProgress
 
-                locked = partial(self.recovered, required=True)
-                cleanup(self.vault, locked, NoProgress(), asked=False, most_steps=1)
+                cleanup(self, NoProgress(), asked=False, most_steps=1)
 
     def _with_recovery_warning(self, trouble: str, outcome: SaveOutcome) -> SaveOutcome:
         """The outcome of a save that was made despite an unfinished restore."""
@@ -263,14 +255,6 @@ class Engine:
         with self.recovered(looking=True):
             return last_loss(self.vault)
 
-    def approve(self, session_id: SessionId, message: str | None) -> ApproveOutcome:
-        """Approve the current workspace, and begin the next round."""
-        from holdfast.engine.sessions.approval import approve
-
-        with self.recovered(required=True):
-            outcome = approve(self.vault, self._scanner, session_id, message)
-        return self._with_mirror_warnings(outcome)
-
     def plan(self, request: RestoreRequest) -> RestorePlan:
         """What a restore would do now. Writes nothing, neither here nor in the store."""
         from holdfast.engine.conversation.conversation import BestEffortStory
@@ -284,18 +268,6 @@ class Engine:
         notes = BestEffortStory(self.vault).notes(request.target)
         return replace(plan, target=request.target, annotations=tuple(n.text for n in notes))
 
-    def working_agents(self, request: RestoreRequest) -> tuple[str, ...]:
-        """Warnings about agents in the middle of a tool call, for a restore about to begin."""
-        from holdfast.engine.restore.preview import working_warnings
-        from holdfast.engine.stored_objects import loader_for
-
-        if not working_tools(self.vault):
-            return ()
-        affected = list(self.plan(request).affected_files)
-        scan = self.scan()
-        load = loader_for(self.vault, scan)
-        return tuple(working_warnings(self.vault, load, scan, affected)) if affected else ()
-
     def restore(self, request: RestoreRequest | Callable[[], RestoreRequest]) -> RestoreOutcome:
         """Restore, after checking under the lock that the request is still valid. A callable is
         called then, to get a request for the current state."""
@@ -306,12 +278,12 @@ class Engine:
             with self.recovered(required=True):
                 begun = True
                 meant = revalidate(self.vault, request() if callable(request) else request)
-                outcome = restore(self.vault, self._scanner, meant)
+                outcome = restore(self.vault, self.scanner, meant)
         except KeyboardInterrupt as error:
             if not begun:
                 error.add_note("the restore had not begun")
             raise
-        return self._with_mirror_warnings(outcome)
+        return self.with_mirror_warnings(outcome)
 
     def changes(
         self, old: Checkpoint | None, new: Checkpoint | None, *, renames: bool = True
@@ -342,175 +314,15 @@ class Engine:
         from holdfast.engine.save.workspace_tree import left_out
 
         with self.recovered(looking=True):
-            return left_out(self.vault, self._scanner)
+            return left_out(self.vault, self.scanner)
 
-    def delete(self, session_id: SessionId, checkpoint: Checkpoint) -> DeleteOutcome:
-        """Delete a checkpoint, and content that nothing else needs."""
-        from holdfast.engine.retention.deletion import delete
-
-        with self.recovered(required=True):
-            saved = self._save_first(f"Deleted {checkpoint.name or short(checkpoint.id)}")
-            outcome = delete(self.vault, session_id, checkpoint)
-        warnings = (*saved.warnings, *outcome.warnings)
-        return replace(outcome, warnings=warnings, saved_first=saved.checkpoint)
-
-    def plan_purge(self, request: PurgeRequest) -> PurgePlan:
-        """What a purge would do now. Changes nothing."""
-        from holdfast.engine.purge.plan import plan_purge, with_holders
-
-        with self.recovered(looking=True):
-            return with_holders(self.vault, plan_purge(self.vault, request))
-
-    def purge(self, request: PurgeRequest) -> PurgeOutcome:
-        """Remove paths or checkpoints for good, then search the store for remains."""
-        from holdfast.engine.purge.purge import purge
-
-        with self.recovered(required=True):
-            outcome = purge(self.vault, request)
-        return self._with_mirror_warnings(outcome, "afresh")
-
-    def plan_text_purge(self, text: str) -> TextPurgePlan:
-        """The places where `purge_text` would replace a text. Changes nothing."""
-        from holdfast.domain.purges import TextReplacement
-        from holdfast.engine.purge.purge import plan_text_purge
-
-        with self.recovered(looking=True):
-            return plan_text_purge(self.vault, TextReplacement(text))
-
-    def purge_text(self, text: str) -> PurgeOutcome:
-        """Replace a text in all recorded messages, then search the store for remains."""
-        from holdfast.domain.purges import TextReplacement
-        from holdfast.engine.purge.purge import purge_text
-
-        with self.recovered(required=True):
-            outcome = purge_text(self.vault, TextReplacement(text))
-        return self._with_mirror_warnings(outcome, "afresh")
-
-    def finish_purge(self) -> PurgeOutcome | None:
-        """Finish an interrupted purge, if there is one."""
-        from holdfast.engine.purge.purge import finish_purge
-
-        with self.recovered(required=True):
-            outcome = finish_purge(self.vault)
-        return outcome and self._with_mirror_warnings(outcome, "afresh")
-
-    def plan_cleanup(self) -> CleanupPlan:
-        """What `cleanup` would do now. Changes nothing."""
-        from holdfast.engine.retention.cleanup import plan_cleanup
-
-        with self.recovered(looking=True):
-            return plan_cleanup(self.vault)
-
-    def retention_decisions(self) -> Sequence[Decision]:
-        """The retention decision for each checkpoint. Changes nothing."""
-        from holdfast.engine.retention.cleanup import decisions
-
-        with self.recovered(looking=True):
-            return decisions(self.vault)
-
-    def over_budget(self) -> Sequence[Checkpoint]:
-        """Checkpoints to delete so that the store fits its budget. Changes nothing."""
-        from holdfast.engine.retention.eviction import over_budget
-
-        with self.recovered(looking=True):
-            return over_budget(self.vault)
-
-    def evict(self, checkpoints: Sequence[Checkpoint]) -> tuple[int, int]:
-        """Delete checkpoints that the user agreed to; returns their count and the bytes freed."""
-        from holdfast.engine.retention.eviction import evict
-
-        with self.recovered(required=True):
-            return evict(self.vault, checkpoints)
-
-    def cleanup(self, progress: Progress, *, asked: bool = True) -> CleanupOutcome:
-        """Delete expired checkpoints, free their space step by step, and remove leftovers. Without
-        `asked`, it is the daily cleanup: it saves nothing first, and does not trust the clock
-        alone."""
-        from holdfast.domain.outcomes import SavedFirst
-        from holdfast.engine.retention.cleanup import cleanup
-
-        locked = partial(self.recovered, required=True)
-        save_first = partial(self._save_first, "Cleaned up") if asked else SavedFirst
-        outcome = cleanup(self.vault, locked, progress, asked=asked, save_first=save_first)
-        return self._with_mirror_warnings(outcome, "everything")
-
-    def set_setting(self, key: str, value: Any) -> None:
-        """Store a setting of this workspace; None removes it. A dot in the key selects one entry
-        of a table."""
-        from holdfast.engine.settings import set_setting
-
-        with self.recovered():
-            set_setting(self.vault, key, value)
-
-    def change_list(self, key: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
-        """Add and remove entries of a list setting."""
-        from holdfast.engine.settings import change_list
-
-        with self.recovered():
-            change_list(self.vault, key, add=add, remove=remove)
-
-    def archive(self, session_id: SessionId) -> bool:
-        """Archive a session; False if it does not exist."""
-        with self.recovered():
-            if self.vault.catalog.session(session_id) is None:
-                return False
-            with self.vault.catalog.transaction() as transaction:
-                transaction.set_session_status(session_id, SessionStatus.ARCHIVED)
-                transaction.add_operation(
-                    NewOperation(OperationKind.ARCHIVE, session_id, self.vault.clock.now_ns())
-                )
-            return True
-
-    def delete_session(self, session_id: SessionId) -> DeletedSession:
-        """Delete a session and everything that only it has."""
-        from holdfast.domain.errors import NotFound
-        from holdfast.engine.retention.deletion import delete_session
-
-        with self.recovered(required=True):
-            session = self.vault.catalog.session(session_id)
-            if session is None:
-                raise NotFound(
-                    f"unknown session: {session_id!r}", hint="list sessions: holdfast sessions"
-                )
-            saved = self._save_first(f"Deleted the session {session_id}", outside=session_id)
-            outcome = delete_session(self.vault, session)
-        warnings = (*saved.warnings, *outcome.warnings)
-        return replace(outcome, warnings=warnings, saved_first=saved.checkpoint)
-
-    def ensure_current_session(self, fresh_id: Callable[[], SessionId]) -> SessionId:
-        """The session that commands use by default; created on first use."""
-        known = self._open_current_session()
-        if known is not None:
-            return known
-        with self.recovered():
-            known = self._open_current_session()
-            if known is not None:
-                return known
-            session_id = fresh_id()
-            with self.vault.catalog.transaction() as transaction:
-                add_session(self.vault, transaction, session_id)
-                transaction.set_current_session(session_id)
-            return session_id
-
-    def _open_current_session(self) -> SessionId | None:
-        """The current session, unless it is archived and accepts no more checkpoints. None if only
-        programs have worked, because nothing is added to their sessions."""
-        from holdfast.engine.sessions.current import current_session
-
-        catalog = self.vault.catalog
-        known = None if catalog.current_session() is None else current_session(self.vault)
-        session = catalog.session(known) if known is not None else None
-        if session is None or session.status is SessionStatus.ARCHIVED:
-            return None
-        return session.id
-
-    def _save_first(self, what: str, *, outside: SessionId | None = None) -> SavedFirst:
-        """Save unsaved changes before saved states are deleted. Called with the lock held."""
+    def save_unsaved_work(self, what: str, *, outside: SessionId | None = None) -> SavedFirst:
+        """Save unsaved changes before `what` deletes saved states. Called with the lock held."""
         from holdfast.engine.save.unsaved_work import save_unsaved_work
 
-        return save_unsaved_work(self.vault, self._scanner, what, outside=outside)
+        return save_unsaved_work(self.vault, self.scanner, what, outside=outside)
 
-    def _with_mirror_warnings(self, outcome: _Outcome, how: str = "soon") -> _Outcome:
+    def with_mirror_warnings(self, outcome: _Outcome, how: str = "soon") -> _Outcome:
         """Update the mirror, if there is one, and add its warnings to the outcome."""
         if not self.vault.settings.mirror and how != "afresh":
             return outcome
@@ -522,4 +334,4 @@ class Engine:
     def _scan(self, wanted: tuple[Digest, ...], rules_of: RulesOf | None = None) -> Scan:
         from holdfast.engine.save.workspace_tree import dry_scan
 
-        return dry_scan(self.vault, self._scanner, wanted, rules_of)
+        return dry_scan(self.vault, self.scanner, wanted, rules_of)

@@ -12,46 +12,53 @@ import json
 import shlex
 import tomllib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.errors import InvalidSetting
 from holdfast.domain.settings.schema import DEFAULTS, RETIRED, USER_ONLY, check_setting
-from holdfast.engine.vault import Vault
+
+if TYPE_CHECKING:
+    from holdfast.engine.engine import Engine
 
 
-def set_setting(vault: Vault, key: str, value: Any) -> None:
-    """None removes the setting. The caller holds the lock."""
-    key, _, entry = key.partition(".")
-    if entry:
-        table = json.loads(vault.catalog.settings().get(key, "{}"))
-        value = {**table, entry: value} if value is not None else _without(table, entry)
-    if value is not None or key not in RETIRED:  # one that no longer exists can still be removed
-        check_setting(key, DEFAULTS.get(key) if value is None else value)
-    if key in USER_ONLY:
-        raise InvalidSetting(
-            f"{key} cannot be set for one store",
-            hint="write it to the user's settings file",
-        )
-    with vault.catalog.transaction() as transaction:
-        transaction.set_setting(key, None if value is None else json.dumps(value))
+def set_setting(engine: Engine, key: str, value: Any) -> None:
+    """Store a setting of this workspace; None removes it. A dot in the key selects one entry of a
+    table."""
+    catalog = engine.vault.catalog
+    with engine.recovered():
+        key, _, entry = key.partition(".")
+        if entry:
+            table = json.loads(catalog.settings().get(key, "{}"))
+            value = {**table, entry: value} if value is not None else _without(table, entry)
+        if value is not None or key not in RETIRED:  # a retired one can still be removed
+            check_setting(key, DEFAULTS.get(key) if value is None else value)
+        if key in USER_ONLY:
+            raise InvalidSetting(
+                f"{key} cannot be set for one store",
+                hint="write it to the user's settings file",
+            )
+        with catalog.transaction() as transaction:
+            transaction.set_setting(key, None if value is None else json.dumps(value))
 
 
 def change_list(
-    vault: Vault, key: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()
+    engine: Engine, key: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()
 ) -> None:
     """Add and remove list entries. Starts from the stored list or, without one, from the effective
-    list, so that entries from a settings file are kept. The caller holds the lock."""
-    _require_list(key)
-    stored = vault.catalog.settings().get(key)
-    entries = list(getattr(vault.settings, key) if stored is None else json.loads(stored))
-    unknown = [entry for entry in remove if entry not in entries]
-    if unknown:
-        raise InvalidSetting(
-            f"{', '.join(map(repr, unknown))} not found in {key}",
-            hint=f"show the list: holdfast config get {key}",
-        )
-    left = [entry for entry in entries if entry not in remove]
-    set_setting(vault, key, list(dict.fromkeys([*left, *add])))
+    list, so that entries from a settings file are kept."""
+    vault = engine.vault
+    with engine.recovered():
+        _require_list(key)
+        stored = vault.catalog.settings().get(key)
+        entries = list(getattr(vault.settings, key) if stored is None else json.loads(stored))
+        unknown = [entry for entry in remove if entry not in entries]
+        if unknown:
+            raise InvalidSetting(
+                f"{', '.join(map(repr, unknown))} not found in {key}",
+                hint=f"show the list: holdfast config get {key}",
+            )
+        left = [entry for entry in entries if entry not in remove]
+        set_setting(engine, key, list(dict.fromkeys([*left, *add])))
 
 
 _NO_LISTS = ("retention", "check_command")

@@ -336,7 +336,7 @@ def test_what_was_learned_under_watch_serves_the_next_process(workspace: Path) -
             fill(workspace / f"part{number % 3}/file{number}", b"changed")
             watched.finish()
             watched._save_if_changed(SESSION, Kind.INTERVAL)
-        pending = list(watched.opened.engine._scanner._pending)
+        pending = list(watched.opened.engine.scanner._pending)
         assert pending
     with watching(workspace, AT_ONCE) as (watched, _):
         stored = watched.opened.engine.vault.stat_cache

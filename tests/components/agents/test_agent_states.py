@@ -16,6 +16,7 @@ from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import StoreDamaged, UsageError
 from holdfast.domain.ids import SessionId
 from holdfast.engine.sessions.active_agents import AGENT_PROCESS
+from holdfast.engine.settings import set_setting
 from tests.behind_the_api import engine_of
 from tests.support.encrypted_stores import files_with, make_encrypted
 from tests.support.hostile_trees import fill
@@ -39,7 +40,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def choose(workspace: Path, *entries: str) -> None:
     with open_workspace(workspace, create=True) as opened:
-        opened.engine.set_setting("agent_state", list(entries))
+        set_setting(opened.engine, "agent_state", list(entries))
 
 
 @pytest.mark.requirement("AG-1")

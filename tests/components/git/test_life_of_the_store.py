@@ -12,7 +12,8 @@ from holdfast.domain.ids import Digest, SessionId
 from holdfast.engine.components.manifests import named_objects, read_states
 from holdfast.engine.repair.check import run_checks
 from holdfast.engine.repair.repair import mend
-from holdfast.engine.retention.cleanup import reachable
+from holdfast.engine.retention.cleanup import cleanup, reachable
+from holdfast.engine.retention.deletion import delete
 from holdfast.ports.progress import NoProgress
 from tests.behind_the_api import engine_of
 from tests.components.git.repositories import commit, copied, git, picture, staged, with_history
@@ -39,7 +40,7 @@ def test_everything_that_a_checkpoint_names_counts_as_needed(tmp_path: Path) -> 
         needed = set(named_objects(vault.objects.read, manifest_of(session, first)))
         assert len(needed) >= 2
         assert needed <= reachable(vault)
-        engine_of(session).cleanup(NoProgress())
+        cleanup(engine_of(session), NoProgress())
         assert vault.objects.missing(needed) == set()
 
 
@@ -89,7 +90,7 @@ def test_a_restore_that_is_refused_or_changes_nothing_leaves_no_reference_behind
 
 def _delete(session: SessionCheckpointer, reference: str) -> None:
     engine = engine_of(session)
-    engine.delete(SessionId("s"), engine.resolve(SessionId("s"), reference))
+    delete(engine, engine.resolve(SessionId("s"), reference))
 
 
 @pytest.mark.requirement("GT-1")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.engine.retention.deletion import delete
 from tests.behind_the_api import engine_of
 from tests.components.git.repositories import (
     ACTIONS,
@@ -172,9 +173,7 @@ def test_a_checkpoint_leaves_nothing_but_what_keeps_commits_alive(
         kept = git(place, "for-each-ref", "--format=%(refname)", "refs/holdfast").split()
         assert len(kept) == 1
         for identifier in (checkpoint, again):
-            engine_of(session).delete(
-                session._id, engine_of(session).resolve(session._id, identifier)
-            )
+            delete(engine_of(session), engine_of(session).resolve(session._id, identifier))
         assert git(place, "for-each-ref", "refs/holdfast") == ""
 
 

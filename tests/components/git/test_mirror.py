@@ -8,6 +8,8 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.ids import SessionId
+from holdfast.engine.retention.cleanup import cleanup
+from holdfast.engine.retention.deletion import delete
 from holdfast.ports.progress import NoProgress
 from tests.behind_the_api import engine_of, store_of
 from tests.components.git.accepted_work import files
@@ -174,7 +176,7 @@ def test_it_can_be_turned_on_later_and_built_again_with_the_same_commits(place: 
         told = names(place)
         git(place, "branch", "-q", "-D", BRANCH)
         git(place, "update-ref", "-d", f"refs/{BRANCH}/session_1")
-        engine_of(one).cleanup(NoProgress())
+        cleanup(engine_of(one), NoProgress())
     assert git(place, "rev-parse", BRANCH) == tip
     assert names(place) == told
 
@@ -326,8 +328,8 @@ def test_what_is_deleted_or_dropped_by_retention_stays_in_the_mirror(place: Path
         session.checkpoint("third")
         before = ids(place)
         engine = engine_of(session)
-        engine.delete(SessionId("s"), engine.resolve(SessionId("s"), second))
-        engine.cleanup(NoProgress())
+        delete(engine, engine.resolve(SessionId("s"), second))
+        cleanup(engine, NoProgress())
         assert ids(place) == before
         assert git(place, "show", f"{BRANCH}~1:code.txt") == "second\n"
         session.purge("HEAD", force=True)

@@ -11,6 +11,7 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.domain.intent import make_intent
+from holdfast.engine.retention.cleanup import cleanup
 from holdfast.ports.progress import NoProgress
 from tests.behind_the_api import engine_of
 from tests.components.git.mirrored_work import BRANCH, ids, trailer
@@ -99,7 +100,7 @@ def test_a_save_does_not_wait_for_more_than_its_share(
             )
             assert len(ids(place)) == expected, "one more each time"
             assert "not complete yet" in outcome.warnings[0]
-        engine_of(session).cleanup(NoProgress())
+        cleanup(engine_of(session), NoProgress())
     assert len(ids(place)) == 13
 
 

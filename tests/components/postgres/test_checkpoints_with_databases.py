@@ -14,6 +14,7 @@ from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import InvalidSetting, RestoreConflict
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
+from holdfast.engine.settings import set_setting
 from tests.components.postgres.conftest import SOURCE, Database
 from tests.interfaces.cli.pseudo_terminal import Screen
 from tests.support.encrypted_stores import files_with
@@ -30,7 +31,7 @@ def workspace(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     workspace.mkdir()
     (workspace / "code.py").write_text("v1")
     with open_workspace(workspace, create=True) as opened:
-        opened.engine.set_setting("component_timeout", 120)
+        set_setting(opened.engine, "component_timeout", 120)
     return workspace
 
 
@@ -128,7 +129,7 @@ def test_a_url_is_no_setting_and_is_not_repeated(workspace: Path) -> None:
     url = "postgresql://u:s3cret@h/d"
     with open_workspace(workspace, create=True) as opened:
         with pytest.raises(InvalidSetting, match="the URL itself is never stored") as caught:
-            opened.engine.set_setting("postgres", [url])
+            set_setting(opened.engine, "postgres", [url])
         assert "s3cret" not in str(caught.value)
         assert list(files_with(opened.store.directory, b"s3cret")) == []
     (workspace / ".holdfast/config.toml").write_text('postgres = ["DATABASE_URL"]\n')

@@ -21,6 +21,7 @@ from holdfast.domain.errors import (
 from holdfast.engine.bundles.exporter import export_to_file
 from holdfast.engine.bundles.importer import ImportRequest, import_bundle
 from holdfast.engine.bundles.selection import select_all
+from holdfast.engine.retention.deletion import delete
 from holdfast.engine.retention.protection import protection_reasons
 from tests.behind_the_api import engine_of
 from tests.support.composition import configure
@@ -91,7 +92,7 @@ def test_what_was_deleted_here_comes_back_and_the_rest_stays(workspace: Path, bu
         engine = opened.engine
         session = engine.vault.catalog.sessions()[0]
         head = session.head
-        engine.delete(session.id, engine.resolve(session.id, "first"))
+        delete(engine, engine.resolve(session.id, "first"))
         said = import_bundle(engine.vault, ImportRequest(bundle))
         assert (len(said.added), said.already_there) == (1, 1)
         after = engine.vault.catalog.session(session.id)
@@ -185,7 +186,7 @@ def test_a_name_that_is_taken_in_the_session_is_refused_by_name(
 ) -> None:
     with open_workspace(workspace, create=False) as opened:
         session = opened.engine.vault.catalog.sessions()[0].id
-        opened.engine.delete(session, opened.engine.resolve(session, "second"))
+        delete(opened.engine, opened.engine.resolve(session, "second"))
     with SessionCheckpointer(workspace, "work") as work:
         work.checkpoint("mine", name="second")
     with pytest.raises(InvalidIntent, match="second"):

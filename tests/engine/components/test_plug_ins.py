@@ -13,6 +13,8 @@ import pytest
 from holdfast import SessionCheckpointer
 from holdfast.components import installed
 from holdfast.domain.errors import RestoreConflict, RestoreFailed, UsageError
+from holdfast.engine.retention.cleanup import cleanup
+from holdfast.engine.retention.deletion import delete
 from holdfast.ports.component import (
     Captured,
     CaptureRequest,
@@ -304,8 +306,8 @@ def test_contents_live_and_go_with_their_checkpoints(workspace: Path, tmp_path: 
         second = session.checkpoint("two")
         session.export(tmp_path / "bundle.holdfast")
         engine = engine_of(session)
-        engine.delete(session._id, engine.resolve(session._id, second))
-        engine.cleanup(_Quiet())
+        delete(engine, engine.resolve(session._id, second))
+        cleanup(engine, _Quiet())
         assert session.stats["bytes_stored"] < 450_000
         assert any(call == "release box 1" for call in Box.calls)
         session.restore_checkpoint(first)

@@ -13,6 +13,7 @@ import pytest
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.errors import HoldfastError, NotFound
 from holdfast.engine.purge.plan import PurgeRequest
+from holdfast.engine.purge.purge import purge
 from holdfast.engine.repair.check import run_checks
 from holdfast.engine.stored_objects import entry_at, list_files, read_content
 from holdfast.ports.progress import NoProgress
@@ -76,7 +77,7 @@ class Secretive:
     def finish(self) -> None:
         with composed(self.workspace) as opened:
             try:
-                assert opened.engine.purge(REQUEST).proof.traces == ()
+                assert purge(opened.engine, REQUEST).proof.traces == ()
             except NotFound:
                 assert opened.store.read_purge_note() is None
         assert places_of(self.store, NEEDLES) == []
@@ -153,7 +154,7 @@ def test_a_purge_on_a_failing_disk_says_so_and_is_finished_later(
 ) -> None:
     counted = FaultyFilesystem(LocalFilesystem(), {})
     with composed(Secretive(tmp_path / "0").workspace, fs=counted) as opened:
-        opened.engine.purge(REQUEST)
+        purge(opened.engine, REQUEST)
     # A close that fails has closed anyway, and nothing can be done about it.
     numbers = [call.number for call in counted.calls if call.name != "close"]
     for number in numbers[:: step * stride]:
@@ -161,7 +162,7 @@ def test_a_purge_on_a_failing_disk_says_so_and_is_finished_later(
         fs = FaultyFilesystem(LocalFilesystem(), {number: Fail(code, lasting=lasting)})
         try:
             with composed(story.workspace, fs=fs) as opened:
-                opened.engine.purge(REQUEST)
+                purge(opened.engine, REQUEST)
         except HoldfastError:
             story.has_the_secret()
         story.finish()
@@ -174,13 +175,13 @@ def test_a_purge_whose_databases_fail_at_any_write_is_finished_later(
 ) -> None:
     story = Secretive(tmp_path / "0")
     with SqliteFaults(0) as counting, composed(story.workspace) as opened:
-        opened.engine.purge(REQUEST)
+        purge(opened.engine, REQUEST)
     assert counting.changes > 20
     for number in range(1, counting.changes + 1, stride):
         story = Secretive(tmp_path / str(number))
         try:
             with SqliteFaults(number, error), composed(story.workspace) as opened:
-                opened.engine.purge(REQUEST)
+                purge(opened.engine, REQUEST)
         except HoldfastError:
             pass
         story.has_the_secret()

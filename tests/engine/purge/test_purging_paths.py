@@ -18,6 +18,7 @@ from holdfast.domain.sessions import Session
 from holdfast.engine.purge import purge
 from holdfast.engine.repair.check import run_checks
 from holdfast.engine.restore.plan import read_report
+from holdfast.engine.retention.deletion import delete
 from holdfast.ports.progress import NoProgress
 from tests.behind_the_api import engine_of, store_of
 from tests.support.hostile_trees import fill, noise
@@ -205,7 +206,7 @@ def test_versions_of_checkpoints_that_were_deleted_before_go_too(
         fill(workspace / "ballast", noise(200_000))
         session.checkpoint("ballast, so that nothing is collected")
         engine = engine_of(session)
-        engine.delete(SessionId("one"), engine.resolve(SessionId("one"), "state-1"))
+        delete(engine, engine.resolve(SessionId("one"), "state-1"))
         store = session.save()
         session.purge_paths("config/.env")
     assert places_of(store, WORDS + _digests(SECRETS)) == []

@@ -18,6 +18,7 @@ from holdfast.domain.intent import make_intent
 from holdfast.domain.story import Role
 from holdfast.domain.trees.entries import FileEntry
 from holdfast.engine.replay.replay import Replay
+from holdfast.engine.retention.deletion import delete
 from holdfast.engine.stored_objects import entry_at
 from holdfast.ports.story import NewMessage
 from tests.behind_the_api import engine_of
@@ -309,7 +310,7 @@ def test_a_step_that_is_deleted_meanwhile_is_reported_and_the_others_are_walked_
     last = session.checkpoint("the last")
     with session.replay() as replay:
         engine = engine_of(session)
-        engine.delete(S, engine.resolve(S, gone))
+        delete(engine, engine.resolve(S, gone))
         with pytest.raises(NotFound, match="no longer exists"):
             replay.back()
         assert replay.position == len(replay.steps) - 2

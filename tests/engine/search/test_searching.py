@@ -19,6 +19,7 @@ from holdfast.domain.intent import make_intent
 from holdfast.domain.search.hits import Field, SearchResult
 from holdfast.domain.story import Role
 from holdfast.engine.engine import Engine
+from holdfast.engine.retention.deletion import delete
 from holdfast.engine.search.search import search
 from holdfast.ports.story import NewMessage
 from tests.behind_the_api import engine_of
@@ -246,7 +247,7 @@ def test_a_record_that_was_approved_is_found_as_approved(session: SessionCheckpo
     session.checkpoint("third")
     session.restore(second)
     engine = _engine(session)
-    engine.delete(S, engine.resolve(S, second))  # only the record of the restore has that state
+    delete(engine, engine.resolve(S, second))  # only the record of the restore has that state
     approved = session.approve().approved
     assert approved.kind.is_record
     (hit,) = session.search("is:approved")
@@ -297,7 +298,7 @@ def test_what_was_deleted_is_no_longer_found(session: SessionCheckpointer) -> No
     kept = session.checkpoint("needle too")
     assert set(_ids(session.search("needle"))) == {gone, kept}
     engine = _engine(session)
-    engine.delete(S, engine.resolve(S, gone))
+    delete(engine, engine.resolve(S, gone))
     assert _ids(session.search("needle")) == [kept]
 
 

@@ -12,6 +12,7 @@ from holdfast.domain.diff.line_origins import LineState
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import ToolCall, make_intent
 from holdfast.domain.tool_calls import Likelihood, likelihood
+from holdfast.engine.retention.deletion import delete
 from tests.behind_the_api import engine_of
 from tests.support.hostile_trees import fill
 
@@ -106,7 +107,7 @@ def test_a_call_is_not_blamed_for_what_a_dropped_checkpoint_had(
     fill(app, b"one\ntwo\n")
     session.checkpoint("two is there")
     engine = engine_of(session)
-    engine.delete(SessionId("agent"), engine.resolve(SessionId("agent"), dropped))
+    delete(engine, engine.resolve(SessionId("agent"), dropped))
     (origin,) = (line.origin for line in session.why("src/app.py", 2).lines)
     assert (origin.reasoning, origin.tool_calls) == ("two is there", ())
 

@@ -13,6 +13,7 @@ from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.checkpoints import Kind
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
+from holdfast.engine.retention.cleanup import cleanup
 from holdfast.interfaces.daemon import server
 from holdfast.interfaces.daemon.client import ask
 from holdfast.ports.progress import NoProgress
@@ -99,7 +100,7 @@ def test_once_a_day_it_cleans_up_without_requests(
             (workspace / "made").write_text(f"{number}")
             opened.engine.save(SessionId("old"), make_intent(f"{number}"), kind=Kind.TOOL)
         pass_days(past, 7.5)
-        opened.engine.cleanup(NoProgress(), asked=False)
+        cleanup(opened.engine, NoProgress(), asked=False)
     cleaned, happened, rested = list[Path](), threading.Event(), threading.Event()
     clean_up = server.Daemon._clean_up
 

@@ -18,6 +18,7 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import NotFound, StoreDamaged, UsageError
 from holdfast.domain.ids import DIGEST_BYTES, Digest
@@ -41,12 +42,21 @@ from holdfast.engine.stored_objects import store_chained
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewOperation
 
+if TYPE_CHECKING:
+    from holdfast.engine.engine import Engine
+
 _VERSION = 1
 
 
-def purge(vault: Vault, request: PurgeRequest) -> PurgeOutcome:
-    """Called with the store's lock held."""
-    finished = finish_purge(vault)
+def purge(engine: Engine, request: PurgeRequest) -> PurgeOutcome:
+    """Remove paths or checkpoints for good, then search the store for remains."""
+    with engine.recovered(required=True):
+        outcome = _purge(engine.vault, request)
+    return engine.with_mirror_warnings(outcome, "afresh")
+
+
+def _purge(vault: Vault, request: PurgeRequest) -> PurgeOutcome:
+    finished = _finish_purge(vault)
     _require_sound_packs(vault)
     try:
         plan = plan_purge(vault, request)
@@ -76,17 +86,25 @@ def purge(vault: Vault, request: PurgeRequest) -> PurgeOutcome:
     )
 
 
-def plan_text_purge(vault: Vault, replacement: TextReplacement) -> TextPurgePlan:
-    """Called with the store's lock held; changes nothing."""
-    paths, components = paths_holding(vault, set(replacement.needles))
-    return TextPurgePlan(count_in_story(vault, replacement), paths, components)
+def plan_text_purge(engine: Engine, text: str) -> TextPurgePlan:
+    """The places where `purge_text` would replace a text. Changes nothing."""
+    replacement = TextReplacement(text)
+    with engine.recovered(looking=True):
+        paths, components = paths_holding(engine.vault, set(replacement.needles))
+        return TextPurgePlan(count_in_story(engine.vault, replacement), paths, components)
 
 
-def purge_text(vault: Vault, replacement: TextReplacement) -> PurgeOutcome:
-    """Called with the store's lock held. Replaces a text in the story. Files in checkpoints that
-    contain it are kept, and listed. The note does not contain the text, so an interrupted purge
-    must be requested again."""
-    finish_purge(vault)
+def purge_text(engine: Engine, text: str) -> PurgeOutcome:
+    """Replace a text in all recorded messages, then search the store for remains. Files in
+    checkpoints that contain it are kept, and listed. The note does not contain the text, so an
+    interrupted purge must be requested again."""
+    with engine.recovered(required=True):
+        outcome = _purge_text(engine.vault, TextReplacement(text))
+    return engine.with_mirror_warnings(outcome, "afresh")
+
+
+def _purge_text(vault: Vault, replacement: TextReplacement) -> PurgeOutcome:
+    _finish_purge(vault)
     _require_sound_packs(vault)
     vault.files.write_purge_note(_encode_note(()))
     said = replace_in_story(vault, replacement)
@@ -115,8 +133,14 @@ def _require_sound_packs(vault: Vault) -> None:
         )
 
 
-def finish_purge(vault: Vault) -> PurgeOutcome | None:
+def finish_purge(engine: Engine) -> PurgeOutcome | None:
     """Finish an interrupted purge; None if there is none, or if it had not begun."""
+    with engine.recovered(required=True):
+        outcome = _finish_purge(engine.vault)
+    return outcome and engine.with_mirror_warnings(outcome, "afresh")
+
+
+def _finish_purge(vault: Vault) -> PurgeOutcome | None:
     note = vault.files.read_purge_note()
     if note is None:
         return None

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import StoreDamaged
@@ -29,6 +29,9 @@ from holdfast.engine.retention.protection import protected, states_before_messag
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewOperation
 from holdfast.ports.progress import Progress
+
+if TYPE_CHECKING:
+    from holdfast.engine.engine import Engine
 
 COLLECT_AT_BYTES = 4 << 20
 """If a deleted checkpoint's own content may take this much, it is collected at once."""
@@ -60,60 +63,58 @@ class CleanupOutcome:
     saved_first: CheckpointId | None = None
 
 
-def plan_cleanup(vault: Vault) -> CleanupPlan:
-    """What `drop` and `collect` would do now; called with the store's lock held."""
-    decided = decisions(vault)
-    kept = (decision.checkpoint for decision in decided if decision.keep)
-    needed = mark(vault, kept, set())
-    return CleanupPlan(tuple(decided), vault.objects.unneeded_bytes(needed))
+def plan_cleanup(engine: Engine) -> CleanupPlan:
+    """What `cleanup` would do now. Changes nothing."""
+    vault = engine.vault
+    with engine.recovered(looking=True):
+        decided = decisions(vault)
+        kept = (decision.checkpoint for decision in decided if decision.keep)
+        needed = mark(vault, kept, set())
+        return CleanupPlan(tuple(decided), vault.objects.unneeded_bytes(needed))
 
 
 def cleanup(
-    vault: Vault,
-    locked: Callable[[], AbstractContextManager[object]],
-    progress: Progress,
-    *,
-    asked: bool = True,
-    most_steps: int | None = None,
-    save_first: Callable[[], SavedFirst] = SavedFirst,
+    engine: Engine, progress: Progress, *, asked: bool = True, most_steps: int | None = None
 ) -> CleanupOutcome:
-    """Delete expired checkpoints, free their space step by step, and remove leftovers. `save_first`
-    is called if anything is to be deleted; its checkpoint changes no decision. Without `asked`, the
-    clock alone is not trusted.
+    """Delete expired checkpoints, free their space step by step, and remove leftovers. If a user
+    `asked`, unsaved changes are saved before anything is deleted; that checkpoint changes no
+    decision. Otherwise it is the daily cleanup, which does not trust the clock alone.
 
     Others can use the store between the steps. If it is stopped anywhere, or after `most_steps`,
     the store is sound, and the next cleanup continues.
     """
-    with locked():
+    vault = engine.vault
+    with engine.recovered(required=True):
         decided = decisions(vault, None if asked else confirmed_now_ns(vault))
         going = sum(not decision.keep for decision in decided)
-        saved = save_first() if going else SavedFirst()
+        saved = engine.save_unsaved_work("Cleaned up") if asked and going else SavedFirst()
         drop(vault, decided)
         debris = vault.space.remove_debris(vault.clock.now_ns() - DEBRIS_GRACE_NS)
-    freed_bytes, trouble = _collect_in_steps(vault, locked, progress, most_steps)
+    freed_bytes, trouble = _collect_in_steps(engine, progress, most_steps)
     now_ns = vault.clock.now_ns()
     vault.space.note_upkeep(cleaned_ns=now_ns, dropped=going, freed_bytes=freed_bytes)
     warnings = (*saved.warnings, *trouble)
-    return CleanupOutcome(tuple(decided), freed_bytes, debris, warnings, saved.checkpoint)
+    outcome = CleanupOutcome(tuple(decided), freed_bytes, debris, warnings, saved.checkpoint)
+    if most_steps is not None:  # part of a save, which updates the mirror
+        return outcome
+    return engine.with_mirror_warnings(outcome, "everything")
 
 
 def _collect_in_steps(
-    vault: Vault,
-    locked: Callable[[], AbstractContextManager[object]],
-    progress: Progress,
-    most_steps: int | None,
+    engine: Engine, progress: Progress, most_steps: int | None
 ) -> tuple[int, tuple[str, ...]]:
     """Returns the bytes freed, and why not more were.
 
     `known` holds objects that earlier steps found reachable. Since then, checkpoints can only have
     been added, and are marked now, or deleted. Their content then waits for the next cleanup.
     """
+    vault = engine.vault
     known: set[Digest] = set()
     freed_bytes = steps = 0
     generation = ""
     try:
         while True:
-            with locked():
+            with engine.recovered(required=True):
                 if vault.objects.generation() != generation:
                     known.clear()  # another collection ran: reachable objects may be gone
                 mark(vault, vault.catalog.roots(), known)

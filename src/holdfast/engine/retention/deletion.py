@@ -12,11 +12,12 @@ removes the rest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.errors import Busy, StoreDamaged
-from holdfast.domain.ids import CheckpointId, SessionId
+from holdfast.domain.errors import Busy, NotFound, StoreDamaged
+from holdfast.domain.ids import CheckpointId, SessionId, short
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import DeleteOutcome
 from holdfast.domain.sessions import Session, SessionStatus
@@ -28,9 +29,21 @@ from holdfast.engine.retention.cleanup import collect, is_worth_collecting
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewOperation
 
+if TYPE_CHECKING:
+    from holdfast.engine.engine import Engine
 
-def delete(vault: Vault, session_id: SessionId, checkpoint: Checkpoint) -> DeleteOutcome:
-    """The caller holds the lock."""
+
+def delete(engine: Engine, checkpoint: Checkpoint) -> DeleteOutcome:
+    """Delete a checkpoint, and content that nothing else needs."""
+    with engine.recovered(required=True):
+        saved = engine.save_unsaved_work(f"Deleted {checkpoint.name or short(checkpoint.id)}")
+        outcome = _delete(engine.vault, checkpoint)
+    warnings = (*saved.warnings, *outcome.warnings)
+    return replace(outcome, warnings=warnings, saved_first=saved.checkpoint)
+
+
+def _delete(vault: Vault, checkpoint: Checkpoint) -> DeleteOutcome:
+    session_id = checkpoint.session_id
     session = vault.catalog.session(session_id)
     checkpoint = resolve(vault, session_id, checkpoint.id)
     near = _near(vault, checkpoint, session)
@@ -79,8 +92,21 @@ class DeletedSession:
     saved_first: CheckpointId | None = None
 
 
-def delete_session(vault: Vault, session: Session) -> DeletedSession:
-    """The caller holds the lock."""
+def delete_session(engine: Engine, session_id: SessionId) -> DeletedSession:
+    """Delete a session and everything that only it has."""
+    with engine.recovered(required=True):
+        session = engine.vault.catalog.session(session_id)
+        if session is None:
+            raise NotFound(
+                f"unknown session: {session_id!r}", hint="list sessions: holdfast sessions"
+            )
+        saved = engine.save_unsaved_work(f"Deleted the session {session_id}", outside=session_id)
+        outcome = _delete_session(engine.vault, session)
+    warnings = (*saved.warnings, *outcome.warnings)
+    return replace(outcome, warnings=warnings, saved_first=saved.checkpoint)
+
+
+def _delete_session(vault: Vault, session: Session) -> DeletedSession:
     rows = vault.catalog.history(session.id, records=True)
     now_ns = vault.clock.now_ns()
     with vault.catalog.transaction() as transaction:

@@ -15,6 +15,7 @@ remaining state is complete.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import StoreDamaged
@@ -36,6 +37,9 @@ from holdfast.engine.save.space_limit import SpaceLimit
 from holdfast.engine.sessions.active_agents import effective_status
 from holdfast.engine.vault import Vault
 from holdfast.values.classes import dataclass
+
+if TYPE_CHECKING:
+    from holdfast.engine.engine import Engine
 
 _DAY_NS = 24 * 3600 * 1_000_000_000
 _ENDED_AFTER_NS = 7 * _DAY_NS
@@ -106,23 +110,26 @@ def _collect(vault: Vault, needed_bytes: int) -> None:
         vault.space.fold_logs()
 
 
-def over_budget(vault: Vault) -> list[Checkpoint]:
+def over_budget(engine: Engine) -> list[Checkpoint]:
     """Checkpoints to delete so that the store fits its budget; manual ones of ended sessions come
-    last. The user decides."""
-    missing = -SpaceLimit(vault).budget_left
-    return choose(vault, missing, chosen_too=True) if missing > 0 else []
+    last. The user decides. Changes nothing."""
+    with engine.recovered(looking=True):
+        missing = -SpaceLimit(engine.vault).budget_left
+        return choose(engine.vault, missing, chosen_too=True) if missing > 0 else []
 
 
-def evict(vault: Vault, checkpoints: Sequence[Checkpoint]) -> tuple[int, int]:
-    """Delete checkpoints that the user agreed to, with the lock held; returns their count and the
-    bytes freed. Checkpoints that are protected by now, for example in an active session, stay."""
-    before = vault.space.size_bytes()
-    agreed = {one.id for one in checkpoints}
-    groups = _evictable(vault, list(vault.catalog.roots()), chosen_too=True)
-    going = [one for group in groups for one in group if one.id in agreed]
-    drop(vault, [Decision(one, keep=False, reason=REASON) for one in going])
-    _collect(vault, 0)
-    return len(going), before - vault.space.size_bytes()
+def evict(engine: Engine, checkpoints: Sequence[Checkpoint]) -> tuple[int, int]:
+    """Delete checkpoints that the user agreed to; returns their count and the bytes freed.
+    Checkpoints that are protected by now, for example in an active session, stay."""
+    vault = engine.vault
+    with engine.recovered(required=True):
+        before = vault.space.size_bytes()
+        agreed = {one.id for one in checkpoints}
+        groups = _evictable(vault, list(vault.catalog.roots()), chosen_too=True)
+        going = [one for group in groups for one in group if one.id in agreed]
+        drop(vault, [Decision(one, keep=False, reason=REASON) for one in going])
+        _collect(vault, 0)
+        return len(going), before - vault.space.size_bytes()
 
 
 def choose(vault: Vault, missing_bytes: int, *, chosen_too: bool = False) -> list[Checkpoint]:

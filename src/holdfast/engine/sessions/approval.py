@@ -47,6 +47,7 @@ from holdfast.values.classes import dataclass, replace
 if TYPE_CHECKING:  # only a reset needs these
     from holdfast.domain.outcomes import RestoreOutcome
     from holdfast.domain.restore.plan import RestorePlan
+    from holdfast.engine.engine import Engine
     from holdfast.engine.restore.records import RestoreRequest
 
 
@@ -154,11 +155,15 @@ def counted_rounds(vault: Vault, session_id: SessionId) -> list[Round]:
     ]
 
 
-def approve(
-    vault: Vault,
-    scanner: Scanner,
-    session_id: SessionId,
-    message: str | None,
+def approve(engine: Engine, session_id: SessionId, message: str | None) -> ApproveOutcome:
+    """Approve the current workspace, and begin the next round."""
+    with engine.recovered(required=True):
+        outcome = _approve(engine.vault, engine.scanner, session_id, message)
+    return engine.with_mirror_warnings(outcome)
+
+
+def _approve(
+    vault: Vault, scanner: Scanner, session_id: SessionId, message: str | None
 ) -> ApproveOutcome:
     session = require_open_session(vault, session_id) or _required(vault, session_id)
     this_round = round_name(session.round)

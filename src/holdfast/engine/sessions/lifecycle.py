@@ -1,4 +1,4 @@
-"""The lifecycle of a session: start, end, rename, and whether it accepts more work.
+"""The lifecycle of a session: start, end, archive, rename, and whether it accepts more work.
 
 A session belongs to one agent at a time. It can be resumed when that agent has ended it or its
 process is gone. Adding to an ended session by hand (a checkpoint, a message) makes it active again;
@@ -16,9 +16,11 @@ from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import LimitReached, NotFound, Refused, UsageError
 from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
+from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.domain.wording import Remark, count_words
 from holdfast.engine.vault import Vault
+from holdfast.ports.catalog import NewOperation
 from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
@@ -119,6 +121,20 @@ def end(engine: Engine, session_id: SessionId) -> Session:
         if held:
             vault.story.set_fact(session_id, _OWNER, "", expected=held)
     return replace(session, status=SessionStatus.ENDED)
+
+
+def archive(engine: Engine, session_id: SessionId) -> bool:
+    """Archive a session; False if it does not exist."""
+    vault = engine.vault
+    with engine.recovered():
+        if vault.catalog.session(session_id) is None:
+            return False
+        with vault.catalog.transaction() as transaction:
+            transaction.set_session_status(session_id, SessionStatus.ARCHIVED)
+            transaction.add_operation(
+                NewOperation(OperationKind.ARCHIVE, session_id, vault.clock.now_ns())
+            )
+        return True
 
 
 def rename(engine: Engine, session_id: SessionId, title: str) -> None:
