@@ -12,8 +12,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from inspect import iscoroutinefunction
 from pathlib import Path
@@ -26,6 +26,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.api.workspace import Workspace
+from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import Refused, UsageError
 from holdfast.domain.ids import SessionId, session_id
 from holdfast.domain.paths import require_safe_path
@@ -140,6 +141,15 @@ def elapsed_ms(request: Request) -> float:
 def known_session(workspace: Workspace, text: str) -> SessionId:
     """An existing session, by its id."""
     return workspace.sessions.require(session_id(text)).id
+
+
+@contextmanager
+def served_checkpoint(
+    request: Request, session: str, reference: str
+) -> Iterator[tuple[Workspace, Checkpoint]]:
+    """The workspace, and a checkpoint of an existing session."""
+    with served(request) as workspace:
+        yield workspace, workspace.resolve(known_session(workspace, session), reference)
 
 
 def raw_parameter(request: Request, name: str) -> str | None:

@@ -45,6 +45,7 @@ from holdfast.interfaces.web.routing import (
     path_parameter,
     raw_parameter,
     served,
+    served_checkpoint,
     server_of,
 )
 
@@ -138,8 +139,7 @@ def show_checkpoint(
     files: Annotated[int, Query(ge=0, le=10_000, description="How many files to list.")] = 1000,
     content: Annotated[bool, Query(description="Include the contents of files.")] = True,
 ) -> CheckpointDetailView:
-    with served(request) as workspace:
-        found = workspace.resolve(known_session(workspace, session_id), checkpoint_id)
+    with served_checkpoint(request, session_id, checkpoint_id) as (workspace, found):
         return checkpoint_detail(workspace, found, files=files, contents=content)
 
 
@@ -153,8 +153,7 @@ def list_files(
     content: Annotated[bool, Query(description="Include the contents of files.")] = False,
 ) -> Answer:
     directory, last = path_parameter(request) or b"", raw_parameter(request, "cursor")
-    with served(request) as workspace:
-        found = workspace.resolve(known_session(workspace, session_id), checkpoint_id)
+    with served_checkpoint(request, session_id, checkpoint_id) as (workspace, found):
         page = checkpoint_files(
             workspace, found, limit=limit, cursor=last, directory=directory, contents=content
         )
@@ -188,8 +187,7 @@ def change_checkpoint(
 def delete_checkpoint(
     request: Request, session_id: SessionParameter, checkpoint_id: Reference
 ) -> DeletedView:
-    with served(request) as workspace:
-        found = workspace.resolve(known_session(workspace, session_id), checkpoint_id)
+    with served_checkpoint(request, session_id, checkpoint_id) as (workspace, found):
         return deleted_view(found, workspace.history.delete(found))
 
 

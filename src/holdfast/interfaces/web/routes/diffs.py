@@ -40,6 +40,7 @@ from holdfast.interfaces.web.routing import (
     path_parameter,
     raw_parameter,
     served,
+    served_checkpoint,
 )
 
 _FileLimit = Annotated[int, Query(ge=1, le=500, description="How many files.")]
@@ -165,8 +166,7 @@ def list_directory(
     path: PathQuery = None,
 ) -> list[EntryView]:
     directory = path_parameter(request) or b""
-    with served(request) as workspace:
-        found = workspace.resolve(known_session(workspace, session_id), checkpoint_id)
+    with served_checkpoint(request, session_id, checkpoint_id) as (workspace, found):
         if not isinstance(workspace.contents.entry(found, directory), DirectoryEntry):
             raise NotFound(f"{to_text(directory)} is not a directory in this checkpoint")
         names = workspace.contents.names(found, directory)
@@ -182,8 +182,7 @@ def show_file(
     colours: _Colours = False,
 ) -> FileView:
     wanted = path_parameter(request) or b""
-    with served(request) as workspace:
-        found = workspace.resolve(known_session(workspace, session_id), checkpoint_id)
+    with served_checkpoint(request, session_id, checkpoint_id) as (workspace, found):
         entry = file_in(workspace, found, wanted)
         view = file_piece(workspace, found, wanted, entry, offset)
     if colours:
@@ -197,8 +196,7 @@ def raw_file(
     """The bytes of a file in a checkpoint. Images have their own media type; all others are
     binary."""
     wanted = path_parameter(request) or b""
-    with served(request) as workspace:
-        found = workspace.resolve(known_session(workspace, session_id), checkpoint_id)
+    with served_checkpoint(request, session_id, checkpoint_id) as (workspace, found):
         entry = file_in(workspace, found, wanted)
         start = b"".join(range_of(workspace.contents.read(entry), 0, 16))
     headers = _raw_headers(wanted, entity_tag(entry.digest)) | {"accept-ranges": "bytes"}
@@ -232,8 +230,7 @@ def raw_present_file(
 ) -> Response:
     """The current bytes of a file that differs from the checkpoint."""
     wanted = path_parameter(request) or b""
-    with served(request) as workspace:
-        found = workspace.resolve(known_session(workspace, session_id), checkpoint_id)
+    with served_checkpoint(request, session_id, checkpoint_id) as (workspace, found):
         workspace.contents.require_shown(wanted, found)
         difference = workspace.diffs.compare(found, None, paths=[wanted])
         for change in difference.changes:
@@ -288,24 +285,21 @@ def _range(header: str | None, size: int) -> tuple[int, int] | None:
 def agent_states(
     request: Request, session_id: SessionParameter, checkpoint_id: Reference
 ) -> AgentsAtView:
-    with served(request) as workspace:
-        found = workspace.resolve(known_session(workspace, session_id), checkpoint_id)
+    with served_checkpoint(request, session_id, checkpoint_id) as (workspace, found):
         return agents_at_view(found, workspace.contents.agent_states(found))
 
 
 def agent_memory(
     request: Request, session_id: SessionParameter, checkpoint_id: Reference
 ) -> MemoryAtView:
-    with served(request) as workspace:
-        found = workspace.resolve(known_session(workspace, session_id), checkpoint_id)
+    with served_checkpoint(request, session_id, checkpoint_id) as (workspace, found):
         return memory_at_view(found, workspace.contents.memory_files(found))
 
 
 def list_databases(
     request: Request, session_id: SessionParameter, checkpoint_id: Reference
 ) -> list[DatabaseView]:
-    with served(request) as workspace:
-        found = workspace.resolve(known_session(workspace, session_id), checkpoint_id)
+    with served_checkpoint(request, session_id, checkpoint_id) as (workspace, found):
         return [database_view(one) for one in workspace.contents.counted_databases(found)]
 
 
