@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.errors import StoreDamaged
+from holdfast.domain.ids import SessionId
 from holdfast.domain.paths import join, to_text
 from holdfast.domain.trees.entries import DirectoryEntry, FileEntry
 from holdfast.engine import stored_objects
+from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
@@ -21,8 +24,19 @@ if TYPE_CHECKING:
     from holdfast.domain.trees.entries import Entry
     from holdfast.engine.compare.tree_diff import IgnoredContent
     from holdfast.engine.components.databases import SavedDatabase as SavedDatabase
-    from holdfast.engine.replay.agent_state import AgentState as AgentState
     from holdfast.engine.vault import Vault
+
+
+_AGENTS = "agents"
+_GIVEN = "given"
+
+
+class AgentState(NamedTuple):
+    """A state that an agent set through the library in a session, as of the checkpoint."""
+
+    session_id: SessionId
+    agent: str
+    state: dict[str, Any]
 
 
 class Contents:
@@ -129,31 +143,60 @@ class Contents:
 
     def agent_states(self, checkpoint: Checkpoint) -> list[AgentState]:
         """Agent states set through the Python API, as of a checkpoint."""
-        from holdfast.engine.replay.agent_state import agent_states
+        from holdfast.engine.components.contents import StoreSource
+        from holdfast.ports.progress import NoProgress
 
-        return agent_states(self._vault, checkpoint)
+        state = self._state_of(checkpoint, _AGENTS)
+        if state is None or state.content(_GIVEN) is None:
+            return []
+        data = b"".join(StoreSource(self._vault.objects, state, NoProgress()).read(_GIVEN))
+        try:
+            return [
+                AgentState(SessionId(session), agent, dict(given))
+                for session, agents in json.loads(data).items()
+                for agent, given in agents.items()
+            ]
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise StoreDamaged(
+                f"the agent states of the checkpoint are unusable: {error}"
+            ) from None
 
     def memory_files(self, checkpoint: Checkpoint) -> Iterator[tuple[bytes, bytes]]:
-        """Path and content of each agent memory file in a checkpoint."""
-        from holdfast.engine.replay.agent_state import memory_files
+        """Path and content of each agent memory file in a checkpoint, in order."""
+        from holdfast.engine.components.contents import StoreSource
+        from holdfast.ports.component import ComponentProblem, FileComponent
+        from holdfast.ports.progress import NoProgress
 
-        return memory_files(self._vault, checkpoint)
+        state = self._state_of(checkpoint, _AGENTS)
+        component = next((c for c in self._vault.components.all() if c.name == _AGENTS), None)
+        if state is None or state.failure is not None or not isinstance(component, FileComponent):
+            return
+        source = StoreSource(self._vault.objects, state, NoProgress())
+        try:
+            named = component.files(state, source)
+        except ComponentProblem as error:
+            raise StoreDamaged(str(error)) from None
+        for path, name in sorted(named.items()):
+            yield path, b"".join(source.read(name))
 
     def git_state(self, checkpoint: Checkpoint) -> ComponentState | None:
         """Git state in a checkpoint; None if there is none or it is damaged."""
-        return self._state(checkpoint, "git")
+        return self._readable_state(checkpoint, "git")
 
     def environment(self, checkpoint: Checkpoint) -> ComponentState | None:
         """Tool versions and variable names in a checkpoint; None as for `git_state`."""
-        return self._state(checkpoint, "environment")
+        return self._readable_state(checkpoint, "environment")
 
-    def _state(self, checkpoint: Checkpoint, name: str) -> ComponentState | None:
-        from holdfast.engine.components.manifests import state_of
-
+    def _readable_state(self, checkpoint: Checkpoint, name: str) -> ComponentState | None:
         try:
-            return state_of(self._vault.objects, checkpoint, name)
+            return self._state_of(checkpoint, name)
         except StoreDamaged:
             return None
+
+    def _state_of(self, checkpoint: Checkpoint, name: str) -> ComponentState | None:
+        from holdfast.engine.components.manifests import state_of
+
+        return state_of(self._vault.objects, checkpoint, name)
 
     def git_states(self, checkpoints: Iterable[Checkpoint]) -> dict[str, ComponentState]:
         """`git_state` of many checkpoints, by checkpoint id."""
