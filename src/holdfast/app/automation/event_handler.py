@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.app.automation.agent_sessions import (
@@ -78,7 +77,7 @@ class EventHandler:
     """Handles the events of one user's agents, in any process."""
 
     def __init__(self, host: Host) -> None:
-        self._host = host
+        self.host = host
         self.problems = ProblemLog(host)
         self.notices = SessionNotices(host)
         self._conversation = ConversationCapture(self.problems)
@@ -88,22 +87,11 @@ class EventHandler:
         """The agent processes that events came from, for a process that outlives them."""
         from holdfast.app.automation.agent_sessions import AgentProcesses
 
-        return AgentProcesses(self._host.processes)
+        return AgentProcesses(self.host.processes)
 
     def workspace_for(self, event: AgentEvent) -> OpenedForEvent:
         """For a process that handles only this event."""
-        return OpenedForEvent(self._host, event)
-
-    def workspace_of(self, event: AgentEvent, caller_directory: str) -> Path:
-        return self._host.workspace_of(event, caller_directory)
-
-    def has_store(self, workspace: Path) -> bool:
-        return self._host.has_store(workspace)
-
-    def make_store(self, workspace: Path, *, purpose: str) -> tuple[str, ...]:
-        """Create a store; returns what there is to report about it."""
-        with self._host.open_workspace(workspace, create=True, purpose=purpose) as opened:
-            return opened.news
+        return OpenedForEvent(self.host, event)
 
     def handle_event(self, event: AgentEvent, workspace: EventWorkspace) -> Reply:
         """The caller reports errors with `failed`."""
@@ -140,7 +128,7 @@ class EventHandler:
 
         try:
             purpose = f"holdfast hook {event.agent}"
-            with self._host.open_workspace(workspace.path, create=False, purpose=purpose) as opened:
+            with self.host.open_workspace(workspace.path, create=False, purpose=purpose) as opened:
                 settle_claim(opened.engine.vault, claim, delivered=delivered)
         except Exception as error:  # the agent has its answer, and the claim expires
             self.problems.note_trouble(event, "could not record that the agent was notified", error)
@@ -225,7 +213,7 @@ class EventHandler:
         if event.kind is EventKind.MESSAGE:
             intent = make_intent(message_description(event.prompt), confidence=_CONFIDENCE)
             return ToolCheckpoint(opened.engine.save(session.id, intent, kind=Kind.MESSAGE))
-        return save_before_tool(self._host, opened, event, session)
+        return save_before_tool(self.host, opened, event, session)
 
     def _at_session_end(
         self, opened: OpenWorkspace, event: AgentEvent, dedupe: EventDedupe

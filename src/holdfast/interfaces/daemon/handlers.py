@@ -92,23 +92,24 @@ def status(daemon: Daemon, arguments: Arguments) -> dict[str, Any]:
         "requests": daemon.requests,
         "wakeups": daemon.wakeups + daemon.workspaces.wakeups,
         "workspaces": [
-            described(daemon, workspace, arguments.get("seen"), times=bool(arguments.get("times")))
+            _workspace_status(daemon, workspace, arguments)
             for workspace in daemon.workspaces.all()
             if key is None or str(workspace.workspace) == key
         ],
     }
 
 
-def described(
-    daemon: Daemon, workspace: WatchedWorkspace, seen: str | None = None, *, times: bool = False
+def _workspace_status(
+    daemon: Daemon, workspace: WatchedWorkspace, arguments: Arguments
 ) -> dict[str, Any]:
+    seen = arguments.get("seen")
     scan = None if seen is None else _scan(daemon, workspace, seen)
     return {
         "workspace": str(workspace.workspace),
         "session_id": workspace.session,
         "watch": watch_view(workspace.status()),
         **({} if scan is None else {"scan": scan}),
-        **({"save_times_ns": workspace.save_times_ns} if times else {}),
+        **({"save_times_ns": workspace.save_times_ns} if arguments.get("times") else {}),
     }
 
 

@@ -113,14 +113,16 @@ class OpenEventWorkspace:
 
     @cached_property
     def path(self) -> Path:
-        return self._daemon.automation.workspace_of(self._event, self._call.directory)
+        return self._daemon.automation.host.workspace_of(self._event, self._call.directory)
 
     def use(self, event: AgentEvent, work: Callable[[OpenWorkspace], Reply]) -> Reply | None:
-        if not self._has_store:
+        host = self._daemon.automation.host
+        if not host.has_store(self.path):
             if not event.begins:
                 return None
-            self._make_store()
-
+            # Even in place of a missing store; the answer to this event reports that.
+            with host.open_workspace(self.path, create=True, purpose="holdfast daemon") as created:
+                self._news = created.news
         workspaces = self._daemon.workspaces
 
         def in_workspace(workspace: WatchedWorkspace) -> Reply:
@@ -140,12 +142,3 @@ class OpenEventWorkspace:
             return reply
 
         return workspaces.work_in(str(self.path), in_workspace)
-
-    @property
-    def _has_store(self) -> bool:
-        return self._daemon.automation.has_store(self.path)
-
-    def _make_store(self) -> None:
-        """Create a store, even if it replaces a missing one. The answer to this event reports
-        that."""
-        self._news = self._daemon.automation.make_store(self.path, purpose="holdfast daemon")
