@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         "CleanupOutcome",
     )
 
-_CLEANUP_EVERY_NS = 24 * 3600 * 1_000_000_000
+CLEANUP_EVERY_NS = 24 * 3600 * 1_000_000_000
 _MOST_TIMES = 500
 
 
@@ -185,7 +185,7 @@ class Engine:
         if last_ns is None:
             oldest = vault.catalog.checkpoints_after(0, 1)
             last_ns = oldest[0].created_at_ns if oldest else now_ns
-        return not 0 <= now_ns - last_ns < _CLEANUP_EVERY_NS
+        return not 0 <= now_ns - last_ns < CLEANUP_EVERY_NS
 
     def _clean_up_if_due(self) -> None:
         """Once a day after a save, if no daemon does it. A failure waits for the next day."""

@@ -32,13 +32,6 @@ class ComponentChoice:
     exclude: Sequence[str] = ()
 
 
-def _parts(
-    choice: ComponentChoice | None,
-) -> tuple[Mapping[str, str], Sequence[str], Sequence[str]]:
-    choice = choice or ComponentChoice()
-    return choice.modes, choice.include, choice.exclude
-
-
 def default_mode(component: Component) -> str:
     """How a component is restored with a whole checkpoint by default."""
     mode = getattr(component, "default_mode", EXACT)
@@ -53,11 +46,12 @@ def choose_components(
     paths: Sequence[bytes] = (),
 ) -> tuple[tuple[str, str], ...]:
     """Name and mode of each; `UsageError` for unknown names and modes."""
-    modes, include, exclude = _parts(choice)
-    if target.components is None and not (modes or include or exclude):
-        return ()  # without loading any component
-    states = () if paths or target.components is None else read_states(vault.objects, target)
+    choice = choice or ComponentChoice()
+    modes, include, exclude = choice.modes, choice.include, choice.exclude
     asked = bool(modes or include or exclude)
+    if target.components is None and not asked:
+        return ()  # without loading any component
+    states = () if paths else read_states(vault.objects, target)
     names = {state.name for state in states}
     found = vault.components.all() if asked else vault.components.named(names)
     components = {component.name: component for component in found}

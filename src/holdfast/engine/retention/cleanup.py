@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Checkpoint
 from holdfast.domain.errors import StoreDamaged
@@ -25,13 +24,11 @@ from holdfast.domain.trees.entries import FileEntry
 from holdfast.domain.trees.objects import decode_chunk_list
 from holdfast.domain.trees.tree import decode_tree
 from holdfast.engine.components.manifests import named_objects, release_components
+from holdfast.engine.engine import CLEANUP_EVERY_NS, Engine
 from holdfast.engine.retention.protection import protected, states_before_messages
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewOperation
 from holdfast.ports.progress import Progress
-
-if TYPE_CHECKING:
-    from holdfast.engine.engine import Engine
 
 COLLECT_AT_BYTES = 4 << 20
 """If a deleted checkpoint's own content may take this much, it is collected at once."""
@@ -40,7 +37,6 @@ STEP_BYTES = 256 << 20
 """Packs of this total size are processed before others can use the store."""
 
 DEBRIS_GRACE_NS = 3600 * 1_000_000_000
-CLEANUP_EVERY_NS = 24 * DEBRIS_GRACE_NS
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from holdfast.domain.checkpoints import Checkpoint
-from holdfast.domain.errors import Busy, NotFound, StoreDamaged
+from holdfast.domain.errors import Busy, StoreDamaged
 from holdfast.domain.ids import CheckpointId, SessionId, short
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import DeleteOutcome
@@ -26,6 +26,7 @@ from holdfast.engine.conversation.notices import LAST_NOTICE
 from holdfast.engine.history.history import head_checkpoint
 from holdfast.engine.history.references import resolve
 from holdfast.engine.retention.cleanup import collect, is_worth_collecting
+from holdfast.engine.sessions.lifecycle import require_session
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import NewOperation
 
@@ -95,11 +96,7 @@ class DeletedSession:
 def delete_session(engine: Engine, session_id: SessionId) -> DeletedSession:
     """Delete a session and everything that only it has."""
     with engine.recovered(required=True):
-        session = engine.vault.catalog.session(session_id)
-        if session is None:
-            raise NotFound(
-                f"unknown session: {session_id!r}", hint="list sessions: holdfast sessions"
-            )
+        session = require_session(engine.vault, session_id)
         saved = engine.save_unsaved_work(f"Deleted the session {session_id}", outside=session_id)
         outcome = _delete_session(engine.vault, session)
     warnings = (*saved.warnings, *outcome.warnings)

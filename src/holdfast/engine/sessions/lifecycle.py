@@ -46,6 +46,13 @@ def require_open_session(vault: Vault, session_id: SessionId) -> Session | None:
     return session
 
 
+def require_session(vault: Vault, session_id: SessionId) -> Session:
+    session = vault.catalog.session(session_id)
+    if session is None:
+        raise NotFound(f"unknown session: {session_id!r}", hint="list sessions: holdfast sessions")
+    return session
+
+
 def resumed_remark(session_id: SessionId) -> str:
     return Remark(f"the session {session_id!r} had ended; it is active again")
 
@@ -141,10 +148,7 @@ def rename(engine: Engine, session_id: SessionId, title: str) -> None:
     """Change a session's title, even if it is archived."""
     vault, checked = engine.vault, require_label("title", title)
     with engine.recovered():
-        if vault.catalog.session(session_id) is None:
-            raise NotFound(
-                f"unknown session: {session_id!r}", hint="list sessions: holdfast sessions"
-            )
+        require_session(vault, session_id)
         with vault.catalog.transaction() as transaction:
             transaction.set_session_title(session_id, checked)
 
