@@ -15,6 +15,7 @@ from holdfast.domain.checkpoints import Kind
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
+from holdfast.domain.trees.entries import FileEntry
 from holdfast.engine.sessions.overview import listed_sessions
 from holdfast.engine.vault import Vault
 from holdfast.values.classes import dataclass
@@ -64,27 +65,12 @@ def _bytes_deduped(vault: Vault, session_id: SessionId) -> int:
         if one.kind is Kind.RESTORE:
             continue
         try:
-            new = _new_bytes(vault, one.tree, known)
+            new = sum(file.size for _, file in _new_objects(vault, one.tree, known) if file)
         except StoreDamaged:
             continue
         if one.session_id == session_id:
             deduped += max(one.size_bytes - new, 0)
     return deduped
-
-
-def _new_bytes(vault: Vault, tree: Digest, known: set[Digest]) -> int:
-    """The bytes of the files below a tree that are not in `known`; adds them to it."""
-    if tree in known:
-        return 0
-    found, new = vault.load_tree(tree), 0
-    for directory in found.directories:
-        new += _new_bytes(vault, directory.digest, known)
-    for file in found.files:
-        if file.digest not in known:
-            known.add(file.digest)
-            new += file.size
-    known.add(tree)
-    return new
 
 
 def content_growth(vault: Vault) -> list[tuple[int, int]]:
@@ -97,27 +83,30 @@ def content_growth(vault: Vault) -> list[tuple[int, int]]:
     points: list[tuple[int, int]] = []
     for one in vault.catalog.roots():
         try:
-            total += sum(sizes.get(digest, 0) for digest in _new_objects(vault, one.tree, known))
+            new = [digest for digest, _ in _new_objects(vault, one.tree, known)]
         except StoreDamaged:
             continue
+        total += sum(sizes.get(digest, 0) for digest in new)
         points.append((one.created_at_ns, total))
     step = max(1, -(-len(points) // _MOST_POINTS))
     return points[::-1][::step][::-1]
 
 
-def _new_objects(vault: Vault, tree: Digest, known: set[Digest]) -> Iterator[Digest]:
-    """The objects of a tree that are not in `known`; adds them to it."""
+def _new_objects(
+    vault: Vault, tree: Digest, known: set[Digest]
+) -> Iterator[tuple[Digest, FileEntry | None]]:
+    """The objects of a tree that are not in `known`, files with their entries; adds them to it."""
     if tree in known:
         return
-    known.add(tree)
-    yield tree
     found = vault.load_tree(tree)
     for directory in found.directories:
         yield from _new_objects(vault, directory.digest, known)
     for file in found.files:
         if file.digest not in known:
             known.add(file.digest)
-            yield file.digest
+            yield file.digest, file
+    known.add(tree)
+    yield tree, None
 
 
 def restore_times_ns(vault: Vault, most: int) -> list[int]:

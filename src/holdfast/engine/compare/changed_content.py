@@ -8,7 +8,6 @@ Not guaranteed: that a workspace file is still as scanned, because it is read on
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from holdfast.domain.errors import ContentChanged, ObjectDamaged, ObjectMissing
 from holdfast.domain.paths import basename, parent, to_text
@@ -22,9 +21,6 @@ from holdfast.engine.vault import Vault
 from holdfast.ports.filesystem import FILE_FLAGS
 from holdfast.ports.objects import ObjectReader
 from holdfast.values.classes import dataclass
-
-if TYPE_CHECKING:
-    pass
 
 _PIECE_BYTES = 256 * 1024
 
