@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import shlex
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -144,16 +144,16 @@ def texts(value: Any) -> list[str]:
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
 
 
-def folder_rule(folders: Mapping[str, Any], workspace: Path) -> object:
-    """The rule for a workspace in a file of trusted folders. The rule of the nearest directory
+def is_trusted_folder(file: Path, workspace: Path) -> bool:
+    """Whether a file of trusted folders trusts a workspace. The rule of the nearest directory
     upwards applies. `TRUST_PARENT` applies to the directory above."""
     rules = {}
-    for folder, rule in folders.items():
+    for folder, rule in json_settings(file).items():
         place = Path(os.path.realpath(folder))
         place = place.parent if rule == "TRUST_PARENT" else place
         if workspace.is_relative_to(place):
             rules[len(place.parts)] = rule
-    return rules[max(rules)] if rules else None
+    return bool(rules) and rules[max(rules)] in ("TRUST_FOLDER", "TRUST_PARENT")
 
 
 def apply_changes(changes: Sequence[FileChange], *, keep: Sequence[Path]) -> None:

@@ -98,7 +98,11 @@ class Gemini(Agent):
         return [at.root(scope) / ".gemini" / "settings.json"]
 
     def withheld(self, scope: str, at: Locations, path: Path) -> Withheld | None:
-        from holdfast.interfaces.agent_setup.settings_file import folder_rule, json_settings, texts
+        from holdfast.interfaces.agent_setup.settings_file import (
+            is_trusted_folder,
+            json_settings,
+            texts,
+        )
 
         own = at.own("GEMINI_CLI_HOME", "") / ".gemini"
         files = (own / "settings.json", at.workspace / ".gemini" / "settings.json")
@@ -124,7 +128,7 @@ class Gemini(Agent):
             return None
         folders = at.environment.get("GEMINI_CLI_TRUSTED_FOLDERS_PATH")
         trust = type(path)(folders) if folders else own / "trustedFolders.json"
-        if folder_rule(json_settings(trust), at.workspace) in ("TRUST_FOLDER", "TRUST_PARENT"):
+        if is_trusted_folder(trust, at.workspace):
             return None
         return Withheld(
             "Gemini does not trust this directory yet and skips its hooks",

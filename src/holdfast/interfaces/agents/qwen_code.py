@@ -95,7 +95,7 @@ class QwenCode(Agent):
         return _settings(scope, at) / "skills"
 
     def withheld(self, scope: str, at: Locations, path: Path) -> Withheld | None:
-        from holdfast.interfaces.agent_setup.settings_file import folder_rule, json_settings
+        from holdfast.interfaces.agent_setup.settings_file import is_trusted_folder, json_settings
 
         own = _settings("user", at)
         for file in (own / "settings.json", _settings("project", at) / "settings.json"):
@@ -106,7 +106,7 @@ class QwenCode(Agent):
         if scope == "user" or not isinstance(asking, dict) or asking.get("enabled") is not True:
             return None
         trust = at.own("QWEN_CODE_TRUSTED_FOLDERS_PATH", str(own / "trustedFolders.json"))
-        if folder_rule(json_settings(trust), at.workspace) in ("TRUST_FOLDER", "TRUST_PARENT"):
+        if is_trusted_folder(trust, at.workspace):
             return None
         return Withheld(
             "Qwen Code does not trust this directory yet and skips its hooks",
