@@ -68,9 +68,9 @@ class Edits:
     def keep_attempt(self, number: int) -> None:
         attempts.keep_attempt(self._vault, number)
 
-    def put_back_attempt(self, number: int, why: str) -> None:
+    def roll_back_attempt(self, number: int, why: str) -> None:
         """Restore the workspace to before the attempt, and record the reason."""
-        attempts.put_back(self._engine, number, why)
+        attempts.roll_back_attempt(self._engine, number, why)
 
     def keep_interrupted(self, session_id: SessionId) -> list[Activity]:
         """Close interrupted edits and attempts, and leave the workspace as it is."""

@@ -171,12 +171,12 @@ class Attempt(GuardedBlock):
         )
 
     def _end(self, error: BaseException | None) -> None:
-        from holdfast.engine.edits.attempts import keep_attempt, put_back
+        from holdfast.engine.edits.attempts import keep_attempt, roll_back_attempt
 
         if error is not None:
-            put_back(self._engine, self.number, _words(error))
+            roll_back_attempt(self._engine, self.number, _words(error))
         elif self.rejected is not None:
-            put_back(self._engine, self.number, self.rejected)
+            roll_back_attempt(self._engine, self.number, self.rejected)
         else:
             keep_attempt(self._engine.vault, self.number)
 

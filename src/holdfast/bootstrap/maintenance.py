@@ -47,7 +47,7 @@ def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
     """
     from holdfast.adapters.local.store_repair import StoreRepairer
     from holdfast.domain.repair_plan import Findings, plan_repair
-    from holdfast.engine.repair.repair import find, mend
+    from holdfast.engine.repair.repair import find_damage, repair_damage
 
     directory = workspace.expanduser().resolve()
     layout = store_of(directory)
@@ -83,7 +83,7 @@ def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
             _settings_or_defaults(bench.catalog, directory),
             open_packs=bench.objects.maintenance,
         )
-        content = find(vault, history_is_incomplete=incomplete)
+        content = find_damage(vault, history_is_incomplete=incomplete)
         plan = plan_repair(
             Findings(
                 bench.unfinished,
@@ -105,7 +105,7 @@ def repair_workspace(workspace: Path, *, act: bool) -> RepairOutcome:
     with open_workspace(directory, create=False, force=True, recover=False) as opened:
         vault = opened.engine.vault
         with vault.lock.hold():
-            mend(vault, occasion, history_is_incomplete=incomplete)
+            repair_damage(vault, occasion, history_is_incomplete=incomplete)
     return RepairOutcome(plan, done=True)
 
 

@@ -11,7 +11,7 @@ from holdfast.domain.errors import RestoreConflict
 from holdfast.domain.ids import Digest, SessionId
 from holdfast.engine.components.manifests import named_objects, read_states
 from holdfast.engine.repair.check import run_checks
-from holdfast.engine.repair.repair import mend
+from holdfast.engine.repair.repair import repair_damage
 from holdfast.engine.retention.cleanup import cleanup, reachable
 from holdfast.engine.retention.deletion import delete
 from holdfast.ports.progress import NoProgress
@@ -119,7 +119,7 @@ def test_lost_git_state_is_found_named_and_marked_by_a_repair(tmp_path: Path) ->
         problems = [p.problem for p in run_checks(vault, data=True, progress=NoProgress())]
         assert "the saved data of git is lost" in problems
         with vault.lock.hold():
-            mend(vault, "repair", history_is_incomplete=False)
+            repair_damage(vault, "repair", history_is_incomplete=False)
         left = [p.problem for p in run_checks(vault, data=True, progress=NoProgress())]
         assert not any("lost" in problem for problem in left)
         with pytest.raises(RestoreConflict, match="lost because the store was damaged"):

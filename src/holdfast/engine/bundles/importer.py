@@ -21,7 +21,7 @@ from holdfast.domain.ids import CheckpointId, SessionId, WorkspaceId
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import Round, RoundStatus
 from holdfast.engine.bundles.objects import MOST_TIMES_THE_BUDGET
-from holdfast.engine.bundles.placement import ImportPlan, homes_of, import_story, place
+from holdfast.engine.bundles.placement import ImportPlan, homes_of, import_story, plan_import
 from holdfast.engine.bundles.verifier import VerifiedBundle, verified_bundle
 from holdfast.engine.conversation.conversation import require_room
 from holdfast.engine.stored_objects import Item, store_chained
@@ -71,7 +71,7 @@ def import_bundle(
         progress=progress,
     ) as bundle:
         with vault.lock.hold(looking=request.dry_run):
-            plan = place(vault, bundle, request.as_session)
+            plan = plan_import(vault, bundle, request.as_session)
             if bundle.story_bytes:
                 require_room(vault, bundle.story_bytes)
             stored_bytes = 0

@@ -49,7 +49,7 @@ def homes_of(bundle: VerifiedBundle, as_session: SessionId | None) -> dict[Sessi
     return {s.id: as_session or s.id for s in bundle.sessions}
 
 
-def place(vault: Vault, bundle: VerifiedBundle, as_session: SessionId | None) -> ImportPlan:
+def plan_import(vault: Vault, bundle: VerifiedBundle, as_session: SessionId | None) -> ImportPlan:
     homes = homes_of(bundle, as_session)
     known = {c.id: c for c in vault.catalog.roots()}
     ids = _new_ids(bundle, homes, known, renamed=as_session is not None)

@@ -64,7 +64,7 @@ def keep_attempt(vault: Vault, number: int) -> Activity | None:
     return vault.story.settle(number, ActivityStatus.KEPT, at_ns=vault.clock.now_ns())
 
 
-def put_back(engine: Engine, number: int, reason: str) -> Activity | None:
+def roll_back_attempt(engine: Engine, number: int, reason: str) -> Activity | None:
     """Restore the workspace to before the attempt, and record why."""
     from holdfast.engine.edits.guard import open_activity
 

@@ -1,9 +1,9 @@
 """Finds damaged content in a store, and repairs it as far as possible.
 
-    find:  unreadable objects → paths in checkpoints lost because of them → those of them that the
-           workspace still has → whole states that no checkpoint refers to
-    mend:  store again what the workspace has → drop unreadable objects → rewrite damaged packs
-           → give unnamed states a checkpoint → reduce checkpoints to what is left of them
+    find:   unreadable objects → paths in checkpoints lost because of them → those of them that the
+            workspace still has → whole states that no checkpoint refers to
+    repair: store again what the workspace has → drop unreadable objects → rewrite damaged packs
+            → give unnamed states a checkpoint → reduce checkpoints to what is left of them
 
 Every step is durable on its own and found again if it is interrupted, so a repair can be repeated
 at any time. Nothing is deleted: replaced packs, rows and journals are quarantined first.
@@ -73,7 +73,7 @@ class ContentFindings:
         )
 
 
-def find(vault: Vault, *, history_is_incomplete: bool) -> ContentFindings:
+def find_damage(vault: Vault, *, history_is_incomplete: bool) -> ContentFindings:
     """Called with the store's lock held; changes nothing."""
     unreadable = vault.objects.unreadable()
 
@@ -105,16 +105,16 @@ def find(vault: Vault, *, history_is_incomplete: bool) -> ContentFindings:
     )
 
 
-def mend(vault: Vault, occasion: str, *, history_is_incomplete: bool) -> None:
+def repair_damage(vault: Vault, occasion: str, *, history_is_incomplete: bool) -> None:
     """Called with the store's lock held, on a store that opens."""
-    _heal(vault, find(vault, history_is_incomplete=False))
+    _heal(vault, find_damage(vault, history_is_incomplete=False))
     unreadable = vault.objects.unreadable()
     if unreadable:
         vault.objects.forget(unreadable)
     vault.open_packs().mend_packs(occasion)
     if history_is_incomplete:
-        _name(vault, find(vault, history_is_incomplete=True).unnamed)
-    found = find(vault, history_is_incomplete=False)
+        _name(vault, find_damage(vault, history_is_incomplete=True).unnamed)
+    found = find_damage(vault, history_is_incomplete=False)
     if found.damaged:
         _note_rows(vault, occasion, found.damaged)
         for damage in found.damaged:

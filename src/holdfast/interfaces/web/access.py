@@ -128,7 +128,7 @@ class Cookies:
         until = self._now_ns() // _SECOND_NS + COOKIE_S
         return f"{until}.{code}.{self._signature(f'{until}.{code}')}"
 
-    def counts(self, value: str) -> bool:
+    def is_valid(self, value: str) -> bool:
         signed, _, signature = value.rpartition(".")
         given = signature.encode("utf-8", "surrogatepass")
         if not hmac.compare_digest(given, self._signature(signed).encode()):
@@ -291,7 +291,7 @@ class Guard:
             return None if issued is None else await issued.scopes_of(token)
         # Other programs on this machine set cookies too, and some are malformed.
         found = cookie_parser("; ".join(headers.getlist("cookie"))).get(self._access.cookies.name)
-        return None if found is None or not self._access.cookies.counts(found) else ALL_SCOPES
+        return None if found is None or not self._access.cookies.is_valid(found) else ALL_SCOPES
 
     def _login(self, scope: Scope) -> Response:
         access, request = self._access, Request(scope)

@@ -67,14 +67,14 @@ def run(invocation: Invocation) -> int:
             opened.edits.keep_attempt(number)
             raise _not_run(invocation.literal[0], error, attempt) from None
         except BaseException as error:
-            opened.edits.put_back_attempt(number, type(error).__name__)
+            opened.edits.roll_back_attempt(number, type(error).__name__)
             raise
         if status == 0:
             opened.edits.keep_attempt(number)
         else:
             with invocation.busy("restoring", opened):
                 why = f"{invocation.literal[0]} exited with {status}"
-                opened.edits.put_back_attempt(number, why)
+                opened.edits.roll_back_attempt(number, why)
         _report(invocation, attempt, status)
     return status
 
