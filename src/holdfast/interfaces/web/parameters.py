@@ -1,4 +1,4 @@
-"""Parameters that routes share, with their limits."""
+"""Parameters that routes share, with their limits, and the base of request bodies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 from urllib.parse import unquote
 
 from fastapi import Path, Query
-from pydantic import BeforeValidator
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from holdfast.domain.ids import SESSION_ID_MAX_LENGTH
 
@@ -47,3 +47,9 @@ RequiredPath: TypeAlias = Annotated[
         description="Relative to the workspace. Bytes that are not UTF-8 are percent-encoded.",
     ),
 ]
+
+
+class RequestBody(BaseModel):
+    """A JSON body. Unknown fields are refused, and types are not converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.requests import Request
 
 from holdfast.api.pages import (
@@ -34,6 +34,7 @@ from holdfast.interfaces.web.parameters import (
     Limit,
     PathQuery,
     Reference,
+    RequestBody,
     SessionParameter,
 )
 from holdfast.interfaces.web.routing import (
@@ -52,10 +53,8 @@ from holdfast.interfaces.web.routing import (
 _AUTHOR = "web"
 
 
-class NewCheckpoint(BaseModel):
+class NewCheckpoint(RequestBody):
     """A checkpoint to make. `annotation` becomes its first note."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     reasoning: str = Field(default="", max_length=100_000)
     name: str | None = Field(default=None, max_length=200)
@@ -67,11 +66,9 @@ class NewCheckpoint(BaseModel):
     tags: list[str] = Field(default=[], max_length=100)
 
 
-class CheckpointChange(BaseModel):
+class CheckpointChange(RequestBody):
     """Changes to a checkpoint: its name (null removes it), its tags, and a note. `annotation`
     replaces the newest note, or the one with that `number`."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     annotation: str | None = Field(default=None, min_length=1, max_length=100_000)
     author: str | None = Field(default=None, max_length=200)
@@ -81,10 +78,8 @@ class CheckpointChange(BaseModel):
     remove_tags: list[str] = Field(default=[], max_length=100)
 
 
-class NewAnnotation(BaseModel):
+class NewAnnotation(RequestBody):
     """A note; `number` is the note that it replaces."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     text: str = Field(min_length=1, max_length=100_000)
     author: str | None = Field(default=None, max_length=200)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Body
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.requests import Request
 
 from holdfast.api.views.rollbacks import (
@@ -18,15 +18,13 @@ from holdfast.api.views.rollbacks import (
     dialog_restored_view,
     dialog_session_view,
 )
-from holdfast.interfaces.web.parameters import SessionParameter
+from holdfast.interfaces.web.parameters import RequestBody, SessionParameter
 from holdfast.interfaces.web.routes.restores import ApproveBody
 from holdfast.interfaces.web.routing import Route, known_session, served, server_of
 
 
-class DialogRestoreBody(BaseModel):
+class DialogRestoreBody(RequestBody):
     """The checkpoint to restore."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     checkpoint_id: str = Field(min_length=1, max_length=300)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Body, Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.requests import Request
 
 from holdfast.api.views.git import AcceptView, accept_view
@@ -23,7 +23,7 @@ from holdfast.domain.operations import OperationKind
 from holdfast.interfaces.agent_setup.lost_hooks import require_hooks_kept, with_lost_hooks
 from holdfast.interfaces.tools.restore_result import fingerprint
 from holdfast.interfaces.web.operations import LATER, run_long
-from holdfast.interfaces.web.parameters import Reference, SessionParameter
+from holdfast.interfaces.web.parameters import Reference, RequestBody, SessionParameter
 from holdfast.interfaces.web.routing import (
     Answer,
     Route,
@@ -38,12 +38,10 @@ if TYPE_CHECKING:
     from holdfast.api.restores import RestoreRequest
 
 
-class RollbackBody(BaseModel):
+class RollbackBody(RequestBody):
     """What to restore: everything, some `paths`, or some `hunks` of one file. With the `plan` of a
     preview, the restore is refused if its plan would differ. `components` sets how state other than
     files is restored."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     paths: list[str] = Field(default=[], max_length=10_000)
     hunks: list[int | str] = Field(default=[], max_length=10_000)
@@ -55,38 +53,30 @@ class RollbackBody(BaseModel):
     plan: str | None = Field(default=None, max_length=200)
 
 
-class UndoBody(BaseModel):
+class UndoBody(RequestBody):
     """With `dry_run`, nothing is changed. `turn` undoes everything since the last message."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     dry_run: bool = False
     turn: bool = False
     plan: str | None = Field(default=None, max_length=200)
 
 
-class StepBody(BaseModel):
+class StepBody(RequestBody):
     """With `dry_run`, nothing is changed."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     dry_run: bool = False
     plan: str | None = Field(default=None, max_length=200)
 
 
-class ApproveBody(BaseModel):
+class ApproveBody(RequestBody):
     """Why the round is approved."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     message: str | None = Field(default=None, max_length=100_000)
 
 
-class AcceptBody(BaseModel):
+class AcceptBody(RequestBody):
     """A range of checkpoints, `A..B`, and the commit message; both are optional. With `dry_run`,
     nothing is committed."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     checkpoints: str | None = Field(default=None, max_length=1000)
     message: str | None = Field(default=None, min_length=1, max_length=100_000)

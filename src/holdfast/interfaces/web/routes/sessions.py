@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.requests import Request
 
 from holdfast.api.pages import message_page, timeline_page
@@ -25,7 +25,7 @@ from holdfast.api.views.timeline import TimelineView, timeline_view
 from holdfast.api.views.workspaces import WorkspacesView, workspaces_view
 from holdfast.domain.errors import NotFound, NothingSaved
 from holdfast.domain.timeline.timeline import Timeline
-from holdfast.interfaces.web.parameters import Cursor, Limit, SessionParameter
+from holdfast.interfaces.web.parameters import Cursor, Limit, RequestBody, SessionParameter
 from holdfast.interfaces.web.routing import (
     Answer,
     Route,
@@ -36,10 +36,8 @@ from holdfast.interfaces.web.routing import (
 )
 
 
-class SessionChange(BaseModel):
+class SessionChange(RequestBody):
     """A new title, or a new status: `ended` or `archived`."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     title: str | None = Field(default=None, min_length=1, max_length=1000)
     status: str | None = Field(default=None, pattern="^(ended|archived)$")

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import Path, Query
-from pydantic import BaseModel, ConfigDict
 from starlette.requests import Request
 
 from holdfast.api.health import WorkspaceStatus, examine_surroundings, write_gaps
@@ -57,7 +56,13 @@ from holdfast.domain.settings.schema import (
 from holdfast.interfaces.daemon.client import ask_about_saves, ask_about_watch
 from holdfast.interfaces.web.access import LINK_S, LOCAL
 from holdfast.interfaces.web.operations import LATER, OperationView, run_long
-from holdfast.interfaces.web.parameters import DECODED, Limit, RequiredPath, SessionParameter
+from holdfast.interfaces.web.parameters import (
+    DECODED,
+    Limit,
+    RequestBody,
+    RequiredPath,
+    SessionParameter,
+)
 from holdfast.interfaces.web.routing import (
     Answer,
     LoginLinkView,
@@ -78,10 +83,8 @@ _MOST_RESTORES = 200
 _SessionFilter = Annotated[str | None, Query(max_length=128, description="Only this session.")]
 
 
-class SettingBody(BaseModel):
+class SettingBody(RequestBody):
     """A value as in settings files; null resets the setting."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     value: Any = None
 
