@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -57,6 +57,29 @@ def content_key(*parts: object) -> str:
     """A key for something without an id, from all its known parts."""
     encoded = json.dumps(parts, sort_keys=True, default=str)
     return blake3(encoded.encode("utf-8", "backslashreplace")).digest(length=_KEY_BYTES).hex()
+
+
+def message_of_line(
+    agent: str,
+    line: Mapping[str, Any],
+    role: Role,
+    content: str,
+    calls: tuple[dict[str, Any], ...],
+    answered: Iterable[object],
+) -> TranscriptMessage:
+    """The message on a line with a `uuid` and a `timestamp`. `answered` are the ids of calls whose
+    results it has."""
+    at = line.get("timestamp")
+    key = identifier(line.get("uuid")) or f"#{content_key(role, at, content, calls)}"
+    named = [*(call["id"] for call in calls), *map(identifier, answered)]
+    return TranscriptMessage(
+        source_key=f"{agent}:{key}",
+        role=role,
+        content=content,
+        at_ns=nanoseconds(at),
+        tool_calls=calls,
+        tool_use_ids=tuple(call_id for call_id in named if call_id),
+    )
 
 
 def nanoseconds(timestamp: object) -> int | None:

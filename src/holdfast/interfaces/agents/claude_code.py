@@ -175,18 +175,8 @@ class ClaudeCode(Agent):
             content = f"{content}\n{results}" if content and results else content or results
         if not content and not calls and not answered:
             return None  # thinking only
-        named = [call["id"] for call in calls]
-        named += [transcript.identifier(block.get("tool_use_id")) for block in answered]
-        uuid = transcript.identifier(line.get("uuid"))
-        key = uuid or f"#{transcript.content_key(role, line.get('timestamp'), content, calls)}"
-        return transcript.TranscriptMessage(
-            source_key=f"claude:{key}",
-            role=role,
-            content=content,
-            at_ns=transcript.nanoseconds(line.get("timestamp")),
-            tool_calls=calls,
-            tool_use_ids=tuple(call_id for call_id in named if call_id),
-        )
+        ids = (block.get("tool_use_id") for block in answered)
+        return transcript.message_of_line("claude", line, role, content, calls, ids)
 
 
 AGENT = ClaudeCode()

@@ -137,20 +137,8 @@ class QwenCode(Agent):
         content = "\n".join(text for text in texts if text)
         if not content and not calls and not answers:
             return None  # thinking only
-        named = [
-            *(call["id"] for call in calls),
-            *(transcript.identifier(a.get("id")) for a in answers),
-        ]
-        uuid = transcript.identifier(line.get("uuid"))
-        key = uuid or f"#{transcript.content_key(role, line.get('timestamp'), content, calls)}"
-        return transcript.TranscriptMessage(
-            source_key=f"qwen:{key}",
-            role=Role(role),
-            content=content,
-            at_ns=transcript.nanoseconds(line.get("timestamp")),
-            tool_calls=calls,
-            tool_use_ids=tuple(call_id for call_id in named if call_id),
-        )
+        ids = (answer.get("id") for answer in answers)
+        return transcript.message_of_line("qwen", line, Role(role), content, calls, ids)
 
 
 AGENT = QwenCode()
