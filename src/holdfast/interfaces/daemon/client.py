@@ -78,34 +78,30 @@ def ask(
     return answer
 
 
-def ask_status(workspace: str, answer_s: float, *, seen: str | None = None) -> dict[str, Any]:
+def ask_status(workspace: str, answer_s: float, **wanted: object) -> dict[str, Any]:
     """The daemon's status, with one workspace; empty without a daemon. `seen` identifies the
-    caller's view of the directory. With it, the answer includes a scan if the daemon has one."""
+    caller's view of the directory. With it, the answer includes a scan if the daemon has one. With
+    `times`, it includes how long the last saves took."""
     try:
-        return ask("status", {"workspace": workspace, "seen": seen}, answer_s=answer_s)
+        return ask("status", {"workspace": workspace, **wanted}, answer_s=answer_s)
     except NoDaemon:
         return {}
 
 
-def watch_in(status: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The watch over the workspace that `ask_status` named; None if it is not watched."""
+def workspace_in(status: Mapping[str, Any]) -> dict[str, Any]:
+    """The workspace that `ask_status` named; empty if it is not watched."""
     found = status.get("workspaces")
-    return dict(found[0]["watch"]) if found else None
+    return dict(found[0]) if found else {}
 
 
 def ask_about_watch(workspace: str, answer_s: float) -> dict[str, Any] | None:
     """The daemon's watch over a workspace; None without a daemon or watch."""
-    return watch_in(ask_status(workspace, answer_s))
+    return workspace_in(ask_status(workspace, answer_s)).get("watch")
 
 
 def ask_about_saves(workspace: str, answer_s: float) -> list[int]:
     """How long the daemon's last saves of a workspace took, in nanoseconds."""
-    try:
-        answer = ask("status", {"workspace": workspace, "times": True}, answer_s=answer_s)
-    except NoDaemon:
-        return []
-    found = answer.get("workspaces")
-    return list(found[0].get("save_times_ns", [])) if found else []
+    return list(workspace_in(ask_status(workspace, answer_s, times=True)).get("save_times_ns", ()))
 
 
 def ask_about_content(workspace: str, answer_s: float) -> dict[str, Any]:
@@ -115,8 +111,7 @@ def ask_about_content(workspace: str, answer_s: float) -> dict[str, Any]:
     if os.environ.get(hook_client.SWITCH) != "off":
         with contextlib.suppress(OSError):
             seen = hook_client.seen_from_here(workspace).decode()
-    found = ask_status(workspace, answer_s, seen=seen).get("workspaces")
-    return dict(found[0]) if found else {}
+    return workspace_in(ask_status(workspace, answer_s, seen=seen))
 
 
 def _exchange(

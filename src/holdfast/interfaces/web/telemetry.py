@@ -29,7 +29,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.domain.errors import HoldfastError, NothingSaved
-from holdfast.interfaces.daemon.client import ask_status, watch_in
+from holdfast.interfaces.daemon.client import ask_status, workspace_in
 from holdfast.interfaces.mcp.connection_limits import ConnectionLimits
 from holdfast.interfaces.web.access import OBSERVED_KEY
 from holdfast.interfaces.web.workspaces import ServedWorkspaces
@@ -333,7 +333,7 @@ class _StoreCollector:
         overflows = GaugeMetricFamily("watcher_overflows", "How often the daemon lost events.")
         used = CounterMetricFamily("watcher_cpu_seconds", "CPU time of the daemon that watches.")
         status = ask_status(str(self._workspaces.own), DAEMON_S)
-        found = watch_in(status)
+        found = workspace_in(status).get("watch")
         if "cpu_s" in status:
             used.add_metric([], status["cpu_s"])
         watched.add_metric([], 0 if found is None else int(bool(found["watched"])))
