@@ -144,12 +144,11 @@ class Contents:
     def agent_states(self, checkpoint: Checkpoint) -> list[AgentState]:
         """Agent states set through the Python API, as of a checkpoint."""
         from holdfast.engine.components.contents import StoreSource
-        from holdfast.ports.progress import NoProgress
 
         state = self._state_of(checkpoint, _AGENTS)
         if state is None or state.content(_GIVEN) is None:
             return []
-        data = b"".join(StoreSource(self._vault.objects, state, NoProgress()).read(_GIVEN))
+        data = b"".join(StoreSource(self._vault.objects, state).read(_GIVEN))
         try:
             return [
                 AgentState(SessionId(session), agent, dict(given))
@@ -165,13 +164,12 @@ class Contents:
         """Path and content of each agent memory file in a checkpoint, in order."""
         from holdfast.engine.components.contents import StoreSource
         from holdfast.ports.component import ComponentProblem, FileComponent
-        from holdfast.ports.progress import NoProgress
 
         state = self._state_of(checkpoint, _AGENTS)
         component = next((c for c in self._vault.components.all() if c.name == _AGENTS), None)
         if state is None or state.failure is not None or not isinstance(component, FileComponent):
             return
-        source = StoreSource(self._vault.objects, state, NoProgress())
+        source = StoreSource(self._vault.objects, state)
         try:
             named = component.files(state, source)
         except ComponentProblem as error:

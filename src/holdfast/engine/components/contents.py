@@ -32,7 +32,7 @@ from holdfast.engine.stored_objects import loader_for, read_content
 from holdfast.engine.vault import Vault
 from holdfast.ports.component import ComponentProblem, SeenDirectory, SeenFile
 from holdfast.ports.objects import ObjectStore, ObjectWriter, WriteTotals
-from holdfast.ports.progress import TransferProgress
+from holdfast.ports.progress import NoProgress, TransferProgress
 
 _BLOCK_BYTES = 4 << 20
 _LONGEST_NAME = 1000
@@ -159,11 +159,14 @@ class StoreSource:
     """The contents of one state, verified as they are read."""
 
     def __init__(
-        self, objects: ObjectStore, state: ComponentState, progress: TransferProgress
+        self,
+        objects: ObjectStore,
+        state: ComponentState,
+        progress: TransferProgress | None = None,
     ) -> None:
         self._objects = objects
         self._state = state
-        self._progress = progress
+        self._progress = progress or NoProgress()
         self._given_bytes = 0
         self._ended = False
 

@@ -30,7 +30,6 @@ from holdfast.engine.components.guard import Refusal, component_progress, guarde
 from holdfast.engine.components.manifests import read_states, state_of
 from holdfast.engine.vault import Vault
 from holdfast.ports.component import Component, ComponentPreview, Intended, RestoreOf
-from holdfast.ports.progress import NoProgress
 from holdfast.values.classes import replace
 
 _SHOWN = 5
@@ -47,11 +46,8 @@ def intended_of(
 ) -> dict[str, Intended]:
     """What a capture must know so that the restore can be undone."""
     states = {state.name: state for state in read_states(vault.objects, target)} if chosen else {}
-    silent = NoProgress()
     return {
-        name: Intended(
-            states[name], mode, target.id, StoreSource(vault.objects, states[name], silent)
-        )
+        name: Intended(states[name], mode, target.id, StoreSource(vault.objects, states[name]))
         for name, mode in chosen
         if name in states
     }

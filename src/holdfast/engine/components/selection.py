@@ -16,7 +16,6 @@ from holdfast.engine.components.guard import Refusal, guarded
 from holdfast.engine.components.manifests import is_recorded_only, read_states, state_of
 from holdfast.engine.vault import Vault
 from holdfast.ports.component import Component, DividedComponent
-from holdfast.ports.progress import NoProgress
 from holdfast.values.classes import dataclass, field
 
 LEAVE = "files"
@@ -143,14 +142,13 @@ def _differing(
     vault: Vault, component: DividedComponent, state: ComponentState, now: ComponentState
 ) -> Sequence[str] | None:
     """The keys of the parts that differ; None if the component cannot say."""
-    silent = NoProgress()
     try:
         return guarded(
             lambda: component.differing(
                 state,
-                StoreSource(vault.objects, state, silent),
+                StoreSource(vault.objects, state),
                 now,
-                StoreSource(vault.objects, now, silent),
+                StoreSource(vault.objects, now),
             ),
             timeout_s=vault.settings.component_timeout,
         )

@@ -28,7 +28,6 @@ from holdfast.engine.components.guard import Refusal, guarded
 from holdfast.engine.components.recorded import recorded_names
 from holdfast.engine.vault import Vault
 from holdfast.ports.component import FileComponent
-from holdfast.ports.progress import NoProgress
 
 T = TypeVar("T")
 
@@ -223,7 +222,7 @@ class ComponentFiles:
         return {piece.digest for piece in decode_chunk_list(self._read(content.chunks))}
 
     def _source(self, state: ComponentState) -> StoreSource:
-        return StoreSource(self._vault.objects, state, NoProgress())
+        return StoreSource(self._vault.objects, state)
 
     def _asked(self, call: Callable[[], T], name: str) -> T:
         try:
