@@ -120,28 +120,24 @@ class _CaptureContract:
         return state, contents
 
     def test_it_applies_where_there_is_something(self, tmp_path: Path) -> None:
-        place = self._place(tmp_path)
-        self.make_state(place)
+        place = self._place_with_state(tmp_path)
         assert self.make_component().applies(place)
 
     def test_a_capture_changes_nothing(self, tmp_path: Path) -> None:
-        place = self._place(tmp_path)
-        self.make_state(place)
+        place = self._place_with_state(tmp_path)
         before = self.look_at_state(place)
         state, _ = self.first_capture(place)
         assert self.look_at_state(place) == before
         assert state.problems == ()
 
     def test_what_has_not_changed_is_the_same_or_known_to_be(self, tmp_path: Path) -> None:
-        place = self._place(tmp_path)
-        self.make_state(place)
+        place = self._place_with_state(tmp_path)
         first, _ = self.first_capture(place)
         second, _ = self.capture(place, first)
         assert second is None or second.same_as(first)
 
     def test_what_has_changed_is_noticed(self, tmp_path: Path) -> None:
-        place = self._place(tmp_path)
-        self.make_state(place)
+        place = self._place_with_state(tmp_path)
         first, _ = self.first_capture(place)
         self.change_state(place)
         second, _ = self.capture(place, first)
@@ -149,16 +145,16 @@ class _CaptureContract:
         assert not second.same_as(first)
 
     def test_a_state_is_described_from_itself_alone(self, tmp_path: Path) -> None:
-        place = self._place(tmp_path)
-        self.make_state(place)
+        place = self._place_with_state(tmp_path)
         state, _ = self.first_capture(place)
         lines: Sequence[str] = self.make_component().describe(state)
         assert lines
         assert all(isinstance(line, str) and "\n" not in line for line in lines)
 
-    def _place(self, tmp_path: Path) -> Path:
+    def _place_with_state(self, tmp_path: Path) -> Path:
         place = tmp_path / "workspace"
         place.mkdir()
+        self.make_state(place)
         return place
 
 
@@ -192,8 +188,7 @@ class ComponentContract(_CaptureContract):
         assert isinstance(component.restored_by_default, bool)
 
     def test_it_comes_back_exactly_and_once_more_is_the_same(self, tmp_path: Path) -> None:
-        place = self._place(tmp_path)
-        self.make_state(place)
+        place = self._place_with_state(tmp_path)
         before = self.look_at_state(place)
         state, contents = self.first_capture(place)
         self.change_state(place)
@@ -206,8 +201,7 @@ class ComponentContract(_CaptureContract):
             assert list(component.verify(request)) == []
 
     def test_a_restore_can_be_rolled_back(self, tmp_path: Path) -> None:
-        place = self._place(tmp_path)
-        self.make_state(place)
+        place = self._place_with_state(tmp_path)
         state, contents = self.first_capture(place)
         self.change_state(place)
         changed = self.look_at_state(place)
@@ -222,8 +216,7 @@ class ComponentContract(_CaptureContract):
     def test_a_plan_changes_nothing_and_knows_whether_there_is_anything_to_do(
         self, tmp_path: Path
     ) -> None:
-        place = self._place(tmp_path)
-        self.make_state(place)
+        place = self._place_with_state(tmp_path)
         state, contents = self.first_capture(place)
         component = self.make_component()
         request = self.restore_request(place, state, contents)
@@ -236,8 +229,7 @@ class ComponentContract(_CaptureContract):
         assert self.look_at_state(place) == changed
 
     def test_what_is_needed_is_not_released(self, tmp_path: Path) -> None:
-        place = self._place(tmp_path)
-        self.make_state(place)
+        place = self._place_with_state(tmp_path)
         before = self.look_at_state(place)
         state, contents = self.first_capture(place)
         component = self.make_component()
@@ -265,8 +257,7 @@ class RecordedComponentContract(_CaptureContract):
         assert isinstance(component.order, int)
 
     def test_two_states_are_distinguished_from_themselves_alone(self, tmp_path: Path) -> None:
-        place = self._place(tmp_path)
-        self.make_state(place)
+        place = self._place_with_state(tmp_path)
         before, contents = self.first_capture(place)
         assert contents.stored() == (), "everything is in the facts"
         self.change_state(place)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from holdfast.ports.watcher import ChangedPlaces, Doubt, Watcher, WorkspaceWatch
@@ -138,12 +138,18 @@ class WatcherOpening:
 class WatcherContract(WatcherOpening):
     """Subclass it, and define how to open a watcher."""
 
+    @contextmanager
+    def _watched_tree(self, top: Path) -> Iterator[tuple[WorkspaceWatch, Path]]:
+        """A watch that has seen all of a tree."""
+        root = make_tree(top)
+        with closing(self.open_watcher()) as watcher:
+            watch = watcher.open(bytes(root))
+            look_at_everything(watch, root)
+            yield watch, root
+
     def test_a_change_is_reported_or_everything_is_in_doubt(self, tmp_path: Path) -> None:
         for number, change in enumerate(CHANGES):
-            root = make_tree(tmp_path / str(number))
-            with closing(self.open_watcher()) as watcher:
-                watch = watcher.open(bytes(root))
-                look_at_everything(watch, root)
+            with self._watched_tree(tmp_path / str(number)) as (watch, root):
                 place = change(root)
                 assert covers(changes_of(watch, root), place), change.__name__
 
@@ -153,10 +159,7 @@ class WatcherContract(WatcherOpening):
             assert isinstance(changes_of(watcher.open(bytes(root)), root), Doubt)
 
     def test_a_look_that_was_not_kept_forgets_nothing(self, tmp_path: Path) -> None:
-        root = make_tree(tmp_path)
-        with closing(self.open_watcher()) as watcher:
-            watch = watcher.open(bytes(root))
-            look_at_everything(watch, root)
+        with self._watched_tree(tmp_path) as (watch, root):
             place = _write(root)
             changes_of(watch, root)
             look_at_everything(watch, root, keep=False)
@@ -172,19 +175,13 @@ class WatcherContract(WatcherOpening):
             assert isinstance(changes_of(watch, root), Doubt)
 
     def test_another_directory_in_the_workspaces_place_is_in_doubt(self, tmp_path: Path) -> None:
-        root = make_tree(tmp_path)
-        with closing(self.open_watcher()) as watcher:
-            watch = watcher.open(bytes(root))
-            look_at_everything(watch, root)
+        with self._watched_tree(tmp_path) as (watch, root):
             root.rename(tmp_path / "elsewhere")
             make_tree(tmp_path)
             assert isinstance(changes_of(watch, root), Doubt)
 
     def test_a_doubt_is_said_to_people(self, tmp_path: Path) -> None:
-        root = make_tree(tmp_path)
-        with closing(self.open_watcher()) as watcher:
-            watch = watcher.open(bytes(root))
-            look_at_everything(watch, root)
+        with self._watched_tree(tmp_path) as (watch, root):
             watch.doubt("for a reason")
             found = changes_of(watch, root)
             assert isinstance(found, Doubt)
