@@ -141,11 +141,9 @@ class EventHandler:
         # An event that saves waits for edits now, before it makes others wait for the lock.
         opened = opened.with_engine(engine.after_waiting() if event.begins else engine)
         with engine.vault.lock.hold():
-            first = (
-                is_checked(opened, event)
-                and EventDedupe.of(opened).earlier_checkpoint(event) is None
-            )
-            action = self._act(opened, event)
+            dedupe = EventDedupe.of(opened)
+            first = is_checked(opened, event) and dedupe.earlier_checkpoint(event) is None
+            action = self._act(opened, event, dedupe)
             reply = self._with_restores(opened, event, action.reply)
             saved = reply.checkpoint is not None
             reply = _with_news(opened, reply)
@@ -163,8 +161,7 @@ class EventHandler:
 
         return check_after_tool(opened, event, reply, before, self.problems)
 
-    def _act(self, opened: OpenWorkspace, event: AgentEvent) -> _Action:
-        dedupe = EventDedupe.of(opened)
+    def _act(self, opened: OpenWorkspace, event: AgentEvent, dedupe: EventDedupe) -> _Action:
         if event.kind is EventKind.SESSION_END:
             return _Action(self._at_session_end(opened, event, dedupe))
         dedupe.ended(event)
