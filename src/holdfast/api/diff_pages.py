@@ -165,7 +165,7 @@ def file_piece(
     workspace: Workspace, found: Checkpoint, path: bytes, entry: FileEntry, offset: int
 ) -> FileView:
     """A piece of a file in a checkpoint. Text is not cut inside a character."""
-    content = read_range(workspace, entry, offset, _LARGEST_PIECE)
+    content = b"".join(range_of(workspace.contents.read(entry), offset, _LARGEST_PIECE))
     encoding = "utf-8"
     try:
         text = content.decode("utf-8")
@@ -188,11 +188,6 @@ def file_piece(
         "next": end if len(content) > 0 and end < entry.size else None,
         "colours": None,
     }
-
-
-def read_range(workspace: Workspace, entry: FileEntry, offset: int, length: int) -> bytes:
-    """Some bytes of a file in a checkpoint."""
-    return b"".join(range_of(workspace.contents.read(entry), offset, length))
 
 
 def range_of(chunks: Iterator[bytes], offset: int, length: int) -> Iterator[bytes]:

@@ -6,7 +6,7 @@ A cursor is opaque: clients pass back the one from the previous page.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -180,11 +180,16 @@ def checkpoint_files(
     """Files of a checkpoint below a directory, in order; the cursor is the last path."""
     from holdfast.api.views.snapshots import checkpoint_file_view
 
-    after = None if cursor is None else from_text(cursor)
     topic = workspace.contents
-    listed = _files(topic, found, directory)
-    following = listed if after is None else _after(listed, after)
-    taken = list(islice(following, limit + 1)) if limit else []
+    listed = (
+        (path, entry)
+        for path, entry in topic.entries(found, directory)
+        if isinstance(entry, FileEntry)
+    )
+    if cursor is not None:
+        last = from_text(cursor).split(b"/")
+        listed = (one for one in listed if one[0].split(b"/") > last)
+    taken = list(islice(listed, limit + 1)) if limit else []
     views: list[CheckpointFileView] = []
     room = _MOST_CONTENT
     for path, entry in taken[:limit]:
@@ -198,26 +203,6 @@ def checkpoint_files(
         "files": views,
         "next": (views[-1]["path"] if views else cursor) if more else None,
     }
-
-
-def _files(
-    topic: Contents, found: Checkpoint, directory: bytes
-) -> Iterator[tuple[bytes, FileEntry]]:
-    for path, entry in topic.entries(found, directory):
-        if isinstance(entry, FileEntry):
-            yield path, entry
-
-
-def _after(
-    listed: Iterator[tuple[bytes, FileEntry]], last: bytes
-) -> Iterator[tuple[bytes, FileEntry]]:
-    """The entries after a path, in listing order."""
-    seen = _place(last)
-    return (one for one in listed if _place(one[0]) > seen)
-
-
-def _place(path: bytes) -> list[bytes]:
-    return path.split(b"/")
 
 
 def _add_content(

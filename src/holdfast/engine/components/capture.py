@@ -215,7 +215,8 @@ class _Run:
         sink = StoreSink(
             vault.objects,
             limit_bytes=vault.settings.component_max_size,
-            store_limit=self._room(),
+            # A restore's safety checkpoint may exceed the budget.
+            store_limit=SpaceLimit(vault, budget=not self._beyond_budget).bytes,
             progress=progress,
             previous=request.previous,
         )
@@ -236,10 +237,6 @@ class _Run:
             return failed(name, str(error), previous, now_ns=now_ns, took_ns=took_ns)
         self._writer = sink.close()
         return state if captured is None else replace(state, contents=sink.contents)
-
-    def _room(self) -> int:
-        """The free part of the budget; a restore's safety checkpoint may exceed it."""
-        return SpaceLimit(self._vault, budget=not self._beyond_budget).bytes
 
     def finish(
         self, states: tuple[ComponentState, ...], before: Checkpoint | None

@@ -230,12 +230,7 @@ def _changed(vault: Vault, tree: Digest, scan: Scan) -> Iterable[bytes]:
         paths = changed_paths(scan.previous, scan.root)
         if paths is not None:
             return paths
-    return _changed_in_trees(vault, tree, scan)
-
-
-def _changed_in_trees(vault: Vault, tree: Digest, scan: Scan) -> Iterator[bytes]:
-    for change in tree_changes(loader_for(vault, scan), tree, scan.tree):
-        yield change.path
+    return (change.path for change in tree_changes(loader_for(vault, scan), tree, scan.tree))
 
 
 def _captured_with(vault: Vault, checkpoint: Checkpoint) -> Digest | None:

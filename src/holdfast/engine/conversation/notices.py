@@ -27,7 +27,7 @@ from holdfast.domain.operations import Operation, OperationKind
 from holdfast.domain.paths import is_within, to_text
 from holdfast.domain.restore.selections import Selection, selection_of
 from holdfast.domain.story import Marks
-from holdfast.domain.trees.changes import Change, ChangeType, tree_changes, visible_changes
+from holdfast.domain.trees.changes import ChangeType, tree_changes, visible_changes
 from holdfast.engine.components.git_drift import git_drift
 from holdfast.engine.conversation.conversation import follow
 from holdfast.engine.restore.plan import missing_now
@@ -312,12 +312,8 @@ def _changed(
         found = [change for change in changes if change.type is kind]
         if found:
             count = f"1 file {one}" if len(found) == 1 else f"{len(found)} files {many}"
-            counted.append(f"{count}: {_names(_paths(found))}")
+            counted.append(f"{count}: {_names(tuple(change.path for change in found))}")
     return "; ".join(counted) + "." if counted else ""
-
-
-def _paths(changes: list[Change]) -> tuple[bytes, ...]:
-    return tuple(change.path for change in changes)
 
 
 def _names(paths: tuple[bytes, ...]) -> str:

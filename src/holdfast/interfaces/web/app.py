@@ -99,7 +99,9 @@ def make_app(server: Server) -> ASGIApp:
     app.state.server = server
     document = cache(lambda: openapi_document(app, ROUTES))  # generating it takes a moment
     app.router.routes.extend(page_routes())
-    app.add_route("/openapi.json", lambda request: _document(document()))
+    app.add_route(
+        "/openapi.json", lambda request: Response(document(), media_type="application/openapi+json")
+    )
     app.add_exception_handler(HoldfastError, _on_error)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http_error)
@@ -129,10 +131,6 @@ def _split(raw_path: bytes) -> str:
     """Decoded, except for `%` and `/` inside a segment."""
     parts = (unquote(part) for part in raw_path.decode("ascii").split("/"))
     return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
-
-
-def _document(document: bytes) -> Response:
-    return Response(document, media_type="application/openapi+json")
 
 
 def _on_error(request: Request, error: Exception) -> Response:
