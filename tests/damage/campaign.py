@@ -18,6 +18,7 @@ from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import SessionId
 from holdfast.engine.repair.check import run_checks
+from holdfast.ports.catalog import all_checkpoints
 from holdfast.ports.progress import NoProgress
 from tests.damage.victims import SESSION, Damage, Victim, rows_of
 from tests.support.tree_hash import describe
@@ -130,7 +131,7 @@ def look_at_laid_out(victim: Victim, workspace: Path) -> str:
         raise Wrong(f"check found nothing, but the story is {told!r:.200}")
     with open_workspace(workspace, create=False, recover=False) as opened:
         vault = opened.engine.vault
-        held = {c.name: stored_state(vault, c) for c in vault.catalog.roots() if c.name}
+        held = {c.name: stored_state(vault, c) for c in all_checkpoints(vault.catalog) if c.name}
     if held != victim.states:
         raise Wrong("check found nothing, but a checkpoint holds something else")
     return "dead"
@@ -152,7 +153,9 @@ def recover_from(victim: Victim, damage: Damage, place: Path, trees: Sequence[ob
             raise Wrong(f"the workspace is neither old nor new: {tree!r:.200}")
         with open_workspace(workspace, create=False, recover=False) as opened:
             vault = opened.engine.vault
-            held = {c.name: stored_state(vault, c) for c in vault.catalog.roots() if c.name}
+            held = {
+                c.name: stored_state(vault, c) for c in all_checkpoints(vault.catalog) if c.name
+            }
         if held != victim.states:
             raise Wrong("a checkpoint holds something else")
         return outcome

@@ -34,6 +34,7 @@ from holdfast.adapters.local.story.sqlite import open_story
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import SessionId
+from holdfast.ports.catalog import all_checkpoints
 from holdfast.ports.objects import all_digests
 from tests.damage.campaign import Wrong, look_at_laid_out
 from tests.damage.victims import SESSION, STORE_ID, Damage, Victim
@@ -136,7 +137,7 @@ class Ward:
                 catalog.is_migrated(),
                 catalog.sessions(),
                 catalog.current_session(),
-                list(catalog.roots()),
+                list(all_checkpoints(catalog)),
                 catalog.history(session, records=True),
                 catalog.operations(session),
                 catalog.newest(),

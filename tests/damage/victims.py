@@ -17,6 +17,7 @@ from holdfast import SessionCheckpointer
 from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import OperationKind
 from holdfast.engine.restore.journal import Journal, encode_journal
+from holdfast.ports.catalog import all_checkpoints
 from tests.behind_the_api import engine_of
 from tests.support.encrypted_stores import make_encrypted
 from tests.support.tree_hash import describe
@@ -76,7 +77,7 @@ class Victim:
 
 def rows_of(session: SessionCheckpointer) -> list[tuple[object, ...]]:
     catalog = engine_of(session).vault.catalog
-    return [(c.id, c.name, c.parent, c.kind, c.tree, c.intent) for c in catalog.roots()]
+    return [(c.id, c.name, c.parent, c.kind, c.tree, c.intent) for c in all_checkpoints(catalog)]
 
 
 def make_victim(

@@ -23,6 +23,7 @@ from holdfast.engine.retention.deletion import delete
 from holdfast.engine.retention.eviction import evict, over_budget
 from holdfast.engine.sessions.approval import approve
 from holdfast.engine.settings import set_setting
+from holdfast.ports.catalog import all_checkpoints
 from holdfast.ports.progress import NoProgress
 from tests.support.clocks import DAY_NS
 from tests.support.composition import SESSION, Composed, SteppedClock, composed, configure
@@ -65,7 +66,7 @@ def left_out(outcome: SaveOutcome) -> list[bytes]:
 
 
 def kept_reasons(opened: Composed) -> list[str]:
-    return [one.intent.reasoning for one in opened.engine.vault.catalog.roots()]
+    return [one.intent.reasoning for one in all_checkpoints(opened.engine.vault.catalog)]
 
 
 def packs(opened: Composed) -> dict[str, int]:
@@ -434,7 +435,7 @@ def test_where_all_stores_have_too_much_those_not_used_for_longest_give_room_bac
         assert left_out(outcome) == []
     with open_workspace(other, create=False) as there:
         assert there.store.space.size_bytes() < before - 500_000
-        reasons = [one.intent.reasoning for one in there.engine.vault.catalog.roots()]
+        reasons = [one.intent.reasoning for one in all_checkpoints(there.engine.vault.catalog)]
         assert reasons[0] == "initial"
         assert reasons[-1] == "by hand"
         assert not list(run_checks(there.engine.vault, data=True, progress=NoProgress()))

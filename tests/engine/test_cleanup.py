@@ -17,6 +17,7 @@ from holdfast.domain.intent import make_intent
 from holdfast.engine.engine import Engine
 from holdfast.engine.repair.check import run_checks
 from holdfast.engine.retention.cleanup import cleanup
+from holdfast.ports.catalog import all_checkpoints
 from holdfast.ports.progress import NoProgress
 from holdfast.testing.faulty_filesystem import FaultyFilesystem, Kill, Killed
 from tests.support.clocks import DAY_NS
@@ -76,7 +77,7 @@ def test_a_cleanup_killed_at_any_call_loses_nothing_and_the_next_goes_on(
     later = SteppedClock(time.time_ns() + 2 * DAY_NS)
     with composed(workspace, clock=later) as opened:
         cleanup(opened.engine, NoProgress())
-        kinds = [c.kind for c in opened.engine.vault.catalog.roots()]
+        kinds = [c.kind for c in all_checkpoints(opened.engine.vault.catalog)]
         assert kinds.count(Kind.TOOL) <= 5
         used = opened.store.objects.size_bytes()
     assert used < 12 * 20_000

@@ -18,6 +18,7 @@ from holdfast.domain.errors import HoldfastError, RestoreFailed
 from holdfast.domain.trees.entries import FileEntry
 from holdfast.engine.stored_objects import entry_at, list_files, read_content
 from holdfast.engine.undo.undo import redo_request
+from holdfast.ports.catalog import all_checkpoints
 from tests.support.composition import SESSION, Composed, composed
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import debris, describe
@@ -434,7 +435,9 @@ def test_what_cannot_be_rolled_back_now_is_reported_and_rolled_back_by_the_next_
         opened.save()
         assert (workspace / "gone/file").read_bytes() == b"by the agent"
         vault = opened.engine.vault
-        entries = [entry_at(vault.load_tree, c.tree, b"gone") for c in vault.catalog.roots()]
+        entries = [
+            entry_at(vault.load_tree, c.tree, b"gone") for c in all_checkpoints(vault.catalog)
+        ]
         saved = [
             b"".join(read_content(vault.objects, e)) for e in entries if isinstance(e, FileEntry)
         ]

@@ -14,6 +14,7 @@ from holdfast.adapters.local import local_filesystem
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.trees.entries import FileEntry
 from holdfast.engine.stored_objects import entry_at, read_content
+from holdfast.ports.catalog import all_checkpoints
 from tests.support.composition import Composed, composed
 from tests.support.hostile_trees import fill
 from tests.support.tree_hash import debris
@@ -72,7 +73,9 @@ def test_who_takes_the_name_between_two_steps_loses_nothing_and_no_other_does(
 def _contents(opened: Composed, path: bytes) -> set[bytes]:
     """What any checkpoint has there."""
     vault = opened.engine.vault
-    entries = [entry_at(vault.load_tree, made.tree, path) for made in vault.catalog.roots()]
+    entries = [
+        entry_at(vault.load_tree, made.tree, path) for made in all_checkpoints(vault.catalog)
+    ]
     files = [entry for entry in entries if isinstance(entry, FileEntry)]
     return {b"".join(read_content(vault.objects, file)) for file in files}
 

@@ -13,6 +13,7 @@ from holdfast.domain.intent import make_intent
 from holdfast.domain.retention import Decision
 from holdfast.domain.story import Role
 from holdfast.engine.retention.cleanup import cleanup
+from holdfast.ports.catalog import all_checkpoints
 from holdfast.ports.progress import NoProgress
 from holdfast.ports.story import NewMessage
 from tests.support.clocks import DAY_NS
@@ -48,7 +49,7 @@ def say(opened: Composed, role: Role, text: str) -> None:
 
 def cleaned_up(opened: Composed) -> dict[CheckpointId, Decision]:
     decided = cleanup(opened.engine, NoProgress()).decisions
-    kept = {one.id for one in opened.engine.vault.catalog.roots()}
+    kept = {one.id for one in all_checkpoints(opened.engine.vault.catalog)}
     assert kept == {d.checkpoint.id for d in decided if d.keep}
     return {d.checkpoint.id: d for d in decided}
 
@@ -151,10 +152,10 @@ def test_what_was_noted_of_the_last_cleanup_may_be_damaged(
         (opened.store.directory / "upkeep").write_bytes(noted)
         clock.now += 8 * DAY_NS
         opened.engine.save(SessionId("other"), make_intent("a new session"), kind=Kind.TOOL)
-        assert len(list(opened.engine.vault.catalog.roots())) == len(made) + 1
+        assert len(list(all_checkpoints(opened.engine.vault.catalog))) == len(made) + 1
         clock.now += DAY_NS
         opened.engine.save(SessionId("other"), make_intent("a day later"), kind=Kind.TOOL)
-        left = {one.id for one in opened.engine.vault.catalog.roots()}
+        left = {one.id for one in all_checkpoints(opened.engine.vault.catalog)}
         assert left & set(made) == {made[0], made[-1]}
         assert opened.store.space.read_upkeep()["cleaned_ns"] == clock.now
 
@@ -167,7 +168,7 @@ def test_a_save_cleans_up_once_a_day_and_notes_it(workspace: Path, clock: Steppe
         assert opened.store.space.read_upkeep()["dropped"] == 0  # so far only the clock says that
         clock.now += DAY_NS
         opened.engine.save(SessionId("other"), make_intent("a day later"), kind=Kind.RISKY)
-        left = {one.id for one in opened.engine.vault.catalog.roots()}
+        left = {one.id for one in all_checkpoints(opened.engine.vault.catalog)}
         assert left & set(made) == {made[0], made[-1]}
         noted = opened.store.space.read_upkeep()
         assert (noted["cleaned_ns"], noted["dropped"]) == (clock.now, 2)
@@ -192,4 +193,4 @@ def test_a_clock_that_is_far_ahead_for_an_hour_costs_no_state(
         for _ in range(3):
             clock.now += DAY_NS
             opened.engine.save(SessionId("other"), make_intent("days later"), kind=Kind.TOOL)
-        assert made <= {one.id for one in opened.engine.vault.catalog.roots()}
+        assert made <= {one.id for one in all_checkpoints(opened.engine.vault.catalog)}

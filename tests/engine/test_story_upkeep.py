@@ -22,6 +22,7 @@ from holdfast.engine.retention.cleanup import cleanup, plan_cleanup
 from holdfast.engine.retention.deletion import delete
 from holdfast.engine.settings import set_setting
 from holdfast.engine.vault import Vault
+from holdfast.ports.catalog import all_checkpoints
 from holdfast.ports.progress import NoProgress
 from holdfast.ports.story import NewMessage
 from tests.behind_the_api import engine_of
@@ -277,7 +278,7 @@ def test_a_bundle_whose_conversation_would_crowd_saves_out_is_refused_whole(
     with pytest.raises(BudgetReached, match="conversations"):
         SessionCheckpointer.import_bundle(other, bundle, foreign=True)
     with open_workspace(other, create=False) as opened:
-        assert list(opened.engine.vault.catalog.roots()) == []
+        assert list(all_checkpoints(opened.engine.vault.catalog)) == []
 
 
 @pytest.mark.requirement("ST-4", "RL-4")

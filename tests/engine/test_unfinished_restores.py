@@ -21,6 +21,7 @@ from holdfast.domain.errors import HoldfastError, RestoreFailed
 from holdfast.engine.retention.deletion import delete, delete_session
 from holdfast.engine.retention.eviction import evict
 from holdfast.engine.sessions.approval import approve
+from holdfast.ports.catalog import all_checkpoints
 from holdfast.testing.faulty_filesystem import Killed
 from holdfast.testing.intercepted_filesystem import Call, InterceptedFilesystem
 from tests.support.composition import composed
@@ -182,7 +183,7 @@ def test_saves_go_on_while_a_restore_cannot_be_finished_and_repair_is_the_way_ou
             delete_session(opened.engine, second.session_id)
         with pytest.raises(HoldfastError):
             evict(opened.engine, [second])
-        assert second.id in {one.id for one in opened.engine.vault.catalog.roots()}
+        assert second.id in {one.id for one in all_checkpoints(opened.engine.vault.catalog)}
     (workspace / "new").unlink()
     with composed(workspace) as opened:
         opened.save()  # the cause is gone, but files have changed since: nothing is touched

@@ -14,6 +14,7 @@ from holdfast.domain.intent import make_intent
 from holdfast.engine.repair.check import run_checks
 from holdfast.engine.sessions.approval import approve
 from holdfast.engine.sessions.lifecycle import end
+from holdfast.ports.catalog import all_checkpoints
 from holdfast.ports.progress import NoProgress
 from tests.support.clocks import DAY_NS
 from tests.support.composition import Composed, SteppedClock, composed, configure
@@ -117,7 +118,7 @@ def _work_a_day(
         if build == 5 and day % 5 == 3:
             approved = approve(opened.engine, session, "good").approved
             month.promised[approved.id] = (project / "source.py").read_bytes()
-        left = {one.id for one in vault.catalog.roots()}
+        left = {one.id for one in all_checkpoints(vault.catalog)}
         # It ended at three tenths of its day, so for as long today it was active of late.
         if clock.now % DAY_NS < DAY_NS // 4:
             month.looked_back += bool(yesterday)
@@ -128,6 +129,6 @@ def _work_a_day(
 
 def _require(opened: Composed, project: Path, identifier: CheckpointId, source: bytes) -> None:
     vault = opened.engine.vault
-    (session,) = [one.session_id for one in vault.catalog.roots() if one.id == identifier]
+    (session,) = [one.session_id for one in all_checkpoints(vault.catalog) if one.id == identifier]
     opened.engine.restore(opened.engine.restore_request(session, identifier))
     assert (project / "source.py").read_bytes() == source

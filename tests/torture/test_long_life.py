@@ -16,6 +16,7 @@ from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.engine.repair.check import run_checks
 from holdfast.engine.retention.cleanup import cleanup, collect
+from holdfast.ports.catalog import all_checkpoints
 from holdfast.ports.progress import NoProgress
 from holdfast.testing.faulty_filesystem import FaultyFilesystem, Kill, Killed
 from tests.support.clocks import DAY_NS
@@ -131,7 +132,7 @@ def test_a_long_life_with_retention_and_interrupted_collection(
     campaign.run(Scenario(9, "long-life", title), case, slice_cases=4)
     with composed(life.project, clock=_days_later()) as opened:
         cleanup(opened.engine, NoProgress())
-        kept = {checkpoint.id for checkpoint in opened.engine.vault.catalog.roots()}
+        kept = {checkpoint.id for checkpoint in all_checkpoints(opened.engine.vault.catalog)}
         assert opened.engine.vault.space.size_bytes() <= _BUDGET_BYTES
         with opened.engine.vault.lock.hold():
             collect(opened.engine.vault)

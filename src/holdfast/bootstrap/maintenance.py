@@ -24,6 +24,7 @@ from holdfast.domain.errors import HoldfastError, NotFound
 from holdfast.domain.settings.schema import Settings, make_settings
 from holdfast.domain.wording import count_words
 from holdfast.engine.vault import Vault
+from holdfast.ports.catalog import all_checkpoints
 from holdfast.values.classes import NamedTuple, dataclass, replace
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def examine_surroundings(directory: Path) -> list[Symptom]:
             around = replace(
                 around,
                 newest_checkpoint_ns=max(
-                    (c.created_at_ns for c in vault.catalog.roots()), default=None
+                    (c.created_at_ns for c in all_checkpoints(vault.catalog)), default=None
                 ),
                 size_bytes=vault.space.size_bytes(),
                 budget_bytes=vault.settings.budget,

@@ -78,7 +78,8 @@ class UndoLists:
 def undo_lists(operations: Iterable[Operation]) -> UndoLists:
     undoable: dict[int, Operation] = {}
     redoable: dict[int, Operation] = {}
-    for operation in sorted(operations, key=lambda op: op.sequence):
+    restoring = (op for op in operations if op.kind in RESTORING_KINDS)
+    for operation in sorted(restoring, key=lambda op: op.sequence):
         if operation.kind in (OperationKind.RESTORE, OperationKind.RESET):
             undoable[operation.sequence] = operation
             redoable.clear()

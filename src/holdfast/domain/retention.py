@@ -17,7 +17,7 @@ from typing import Any
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.ids import CheckpointId, SessionId
-from holdfast.domain.operations import Operation, OperationKind, undo_lists
+from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind, undo_lists
 from holdfast.domain.sessions import Session
 from holdfast.domain.wording import count_words
 
@@ -156,11 +156,14 @@ class Decision:
     reason: str
 
 
+_PROTECTING_KINDS = (*RESTORING_KINDS, OperationKind.ABANDON, OperationKind.APPROVE)
+
+
 def protections(
     session: Session, first: CheckpointId | None, operations: Iterable[Operation]
 ) -> dict[CheckpointId, str]:
     """A session's checkpoints that are never deleted automatically, each with the reason."""
-    operations = list(operations)
+    operations = [op for op in operations if op.kind in _PROTECTING_KINDS]
     lists = undo_lists(operations)
     newest = (*lists.undoable[-1:], *lists.redoable[-1:])
     named = [(op.safety, "undo or redo needs it") for op in newest]

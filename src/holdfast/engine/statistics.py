@@ -18,6 +18,7 @@ from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind
 from holdfast.domain.trees.entries import FileEntry
 from holdfast.engine.sessions.overview import listed_sessions
 from holdfast.engine.vault import Vault
+from holdfast.ports.catalog import all_checkpoints
 from holdfast.values.classes import dataclass
 
 _PAGE = 500
@@ -59,7 +60,7 @@ def _bytes_deduped(vault: Vault, session_id: SessionId) -> int:
         return 0
     known: set[Digest] = set()
     deduped = 0
-    for one in vault.catalog.roots():
+    for one in all_checkpoints(vault.catalog):
         if one.sequence > newest[0].sequence:
             break
         if one.kind is Kind.RESTORE:
@@ -81,7 +82,7 @@ def content_growth(vault: Vault) -> list[tuple[int, int]]:
     known: set[Digest] = set()
     total = 0
     points: list[tuple[int, int]] = []
-    for one in vault.catalog.roots():
+    for one in all_checkpoints(vault.catalog):
         try:
             new = [digest for digest, _ in _new_objects(vault, one.tree, known)]
         except StoreDamaged:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:  # a save draws no timeline
     from holdfast.domain.checkpoints import Milestone
     from holdfast.domain.timeline.timeline import Outline
 
+_CHECKPOINTS_AT_ONCE = 1000
+_OPERATIONS_AT_ONCE = 10_000
+
 
 @dataclass(frozen=True, slots=True)
 class NewOperation:
@@ -147,16 +150,13 @@ class CatalogReader(Protocol):
         """All checkpoints of a session, oldest first, including records. Fast, and not checked for
         damage like other reads."""
 
-    def roots(self) -> Iterator[Checkpoint]:
-        """Every checkpoint of every session, oldest first, for reachability. An iterator over one
-        state, because they may not fit into memory."""
-
     def operations(
         self,
         session_id: SessionId,
         *,
         kinds: Sequence[OperationKind] | None = None,
         after: int = 0,
+        limit: int | None = None,
     ) -> Sequence[Operation]:
         """Oldest first; only of some kinds, and only after a sequence number."""
 
@@ -167,7 +167,8 @@ class CatalogReader(Protocol):
         session's first operation is its beginning."""
 
     def checkpoints_after(self, sequence: int, limit: int) -> Sequence[Checkpoint]:
-        """Checkpoints of all sessions, including records, in order. Indexes use it to catch up."""
+        """Checkpoints of all sessions, including records, in order; fewer than `limit` only at the
+        end. Reachability and indexes are computed page by page."""
 
     def operations_after(self, sequence: int, limit: int) -> Sequence[Operation]:
         """Operations of all sessions, in order."""
@@ -222,3 +223,24 @@ class Catalog(CatalogReader, Protocol):
 
     def check(self) -> Iterator[str]:
         """Problems in the catalog's own structure."""
+
+
+def all_checkpoints(catalog: CatalogReader) -> Iterator[Checkpoint]:
+    """Every checkpoint of every session, oldest first, page by page: they may not fit into memory.
+    Without the store's lock, it may miss those that are added or deleted meanwhile."""
+    last = 0
+    while page := catalog.checkpoints_after(last, _CHECKPOINTS_AT_ONCE):
+        yield from page
+        if len(page) < _CHECKPOINTS_AT_ONCE:
+            return
+        last = page[-1].sequence
+
+
+def all_operations(catalog: CatalogReader, session_id: SessionId) -> Iterator[Operation]:
+    """A session's operations, oldest first, page by page."""
+    last = 0
+    while page := catalog.operations(session_id, after=last, limit=_OPERATIONS_AT_ONCE):
+        yield from page
+        if len(page) < _OPERATIONS_AT_ONCE:
+            return
+        last = page[-1].sequence

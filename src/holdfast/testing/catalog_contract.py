@@ -17,11 +17,7 @@ from holdfast.domain.intent import SnapshotIntent
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.domain.trees.objects import digest_of
-from holdfast.ports.catalog import (
-    Catalog,
-    CatalogCounts,
-    NewOperation,
-)
+from holdfast.ports.catalog import Catalog, CatalogCounts, NewOperation, all_checkpoints
 from holdfast.testing.catalog_lookups import CatalogLookups
 from holdfast.testing.samples import (
     ONE,
@@ -41,7 +37,7 @@ class CatalogContract(CatalogLookups):
             assert list(catalog.sessions()) == []
             assert catalog.session(ONE) is None
             assert catalog.current_session() is None
-            assert list(catalog.roots()) == []
+            assert list(all_checkpoints(catalog)) == []
             assert list(catalog.history(ONE)) == []
             assert list(catalog.operations(ONE)) == []
             assert catalog.counts() == CatalogCounts(0, 0, 0)
@@ -201,14 +197,14 @@ class CatalogContract(CatalogLookups):
             )
             with catalog.transaction() as transaction:
                 transaction.remove_checkpoint(checkpoint_id(2))
-            left = {c.id: c.parent for c in catalog.roots()}
+            left = {c.id: c.parent for c in all_checkpoints(catalog)}
             first = checkpoint_id(1)
             assert left == {first: None, checkpoint_id(3): first, checkpoint_id(4): first}
             assert catalog.checkpoint_named(ONE, "second") is None
             self.fill(catalog, new_checkpoint(5, name="second"))
             with catalog.transaction() as transaction:
                 transaction.remove_checkpoint(first)
-            assert {c.parent for c in catalog.roots()} == {None}
+            assert {c.parent for c in all_checkpoints(catalog)} == {None}
 
     def test_a_restore_record_whose_target_is_removed_is_independent(self, tmp_path: Path) -> None:
         record = replace(
@@ -219,7 +215,7 @@ class CatalogContract(CatalogLookups):
             self.fill(catalog, new_checkpoint(1), record, later)
             with catalog.transaction() as transaction:
                 transaction.remove_checkpoint(checkpoint_id(1))
-            left = {c.id: (c.parent, c.restores_from) for c in catalog.roots()}
+            left = {c.id: (c.parent, c.restores_from) for c in all_checkpoints(catalog)}
             assert left == {record.id: (None, None), later.id: (record.id, checkpoint_id(9))}
 
     def test_a_session_whose_approved_checkpoint_is_removed_has_none(self, tmp_path: Path) -> None:
@@ -254,10 +250,10 @@ class CatalogContract(CatalogLookups):
             )
             with catalog.transaction() as transaction:
                 transaction.replace_checkpoint(changed)
-            assert list(catalog.roots()) == [first, changed, third]
+            assert list(all_checkpoints(catalog)) == [first, changed, third]
             assert catalog.checkpoint_named(ONE, "second") is None
             catalog.erase_traces()
-            assert list(catalog.roots()) == [first, changed, third]
+            assert list(all_checkpoints(catalog)) == [first, changed, third]
             assert list(catalog.check()) == []
 
 
@@ -295,7 +291,7 @@ def _everything(catalog: Catalog) -> dict[str, object]:
     return {
         "sessions": sessions,
         "current": catalog.current_session(),
-        "checkpoints": list(catalog.roots()),
+        "checkpoints": list(all_checkpoints(catalog)),
         "operations": [list(catalog.operations(session.id)) for session in sessions],
         "settings": dict(catalog.settings()),
     }

@@ -11,7 +11,7 @@ from holdfast.domain.ids import SessionId
 from holdfast.domain.intent import make_intent
 from holdfast.domain.operations import RESTORING_KINDS, OperationKind
 from holdfast.domain.restore.selections import Selection, restore_intent
-from holdfast.ports.catalog import CatalogCounts
+from holdfast.ports.catalog import CatalogCounts, all_checkpoints, all_operations
 from holdfast.testing.samples import (
     ONE,
     TWO,
@@ -239,7 +239,7 @@ class CatalogLookups(CatalogOpening):
                 new_checkpoint(3, created_at_ns=200),
             )
             assert [c.id for c in catalog.history(ONE)] == [checkpoint_id(n) for n in (3, 2, 1)]
-            assert [c.id for c in catalog.roots()] == [checkpoint_id(n) for n in (1, 2, 3)]
+            assert [c.id for c in all_checkpoints(catalog)] == [checkpoint_id(n) for n in (1, 2, 3)]
             first = catalog.first_checkpoint(ONE)
             assert first is not None
             assert first.id == checkpoint_id(1)
@@ -348,6 +348,8 @@ class CatalogLookups(CatalogOpening):
             after = catalog.operations(ONE, kinds=chosen, after=approve.sequence)
             assert list(after) == [reset]
             assert list(catalog.operations(ONE, kinds=())) == []
+            assert list(catalog.operations(ONE, limit=2)) == [approve, checkpoint]
+            assert list(catalog.operations(ONE, kinds=chosen, limit=1)) == [approve]
 
     def test_a_round_begins_with_what_is_approved_and_counts_its_checkpoints(
         self, tmp_path: Path
@@ -413,6 +415,18 @@ class CatalogLookups(CatalogOpening):
             assert list(catalog.restores_since(TWO, after=done[4].sequence)) == [done[6]]
             assert list(catalog.restores_since(ONE, limit=1)) == [done[1]]
             assert list(catalog.restores_since(SessionId("nobody"))) == []
+
+    def test_rows_that_fill_several_pages_are_all_read_once(self, tmp_path: Path) -> None:
+        with closing(self.open_catalog(tmp_path)) as catalog:
+            added = self.fill(catalog, *(new_checkpoint(number) for number in range(1, 1002)))
+            with catalog.transaction() as transaction:
+                for number in range(10_001):
+                    transaction.add_operation(new_operation(number))
+            assert list(all_checkpoints(catalog)) == added
+            done = list(all_operations(catalog, ONE))
+            assert done == list(catalog.operations(ONE))
+            assert len(done) >= 10_001
+            assert list(all_operations(catalog, TWO)) == list(catalog.operations(TWO))
 
     def test_operations_are_listed_oldest_first(self, tmp_path: Path) -> None:
         with closing(self.open_catalog(tmp_path)) as catalog:

@@ -14,6 +14,7 @@ from holdfast.adapters.local.local_store import LocalStore
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.errors import HoldfastError, NoSpace, StoreSuspect
 from holdfast.engine.repair.check import run_checks
+from holdfast.ports.catalog import all_checkpoints
 from holdfast.ports.progress import NoProgress
 from tests.support.composition import composed
 from tests.support.hostile_trees import fill, noise
@@ -129,7 +130,7 @@ def test_the_same_process_is_not_stuck_after_a_failed_sync(workspace: Path) -> N
 def test_history_can_be_read_while_the_store_is_suspect(workspace: Path) -> None:
     first = _make_suspect(workspace)
     with composed(workspace, fs=WatchedFilesystem(before=_failing_syncs()).as_port()) as opened:
-        assert [c.id for c in opened.store.catalog.roots()] == [first]
+        assert [c.id for c in all_checkpoints(opened.store.catalog)] == [first]
         with pytest.raises(StoreSuspect):
             opened.restore(first)
 

@@ -17,6 +17,7 @@ from holdfast.engine.bundles.importer import ImportRequest, import_bundle
 from holdfast.engine.bundles.selection import select_sessions
 from holdfast.engine.repair.check import run_checks
 from holdfast.engine.retention.cleanup import collect
+from holdfast.ports.catalog import all_checkpoints
 from holdfast.ports.progress import NoProgress
 from holdfast.testing.faulty_filesystem import (
     Fail,
@@ -65,7 +66,7 @@ def _state(workspace: Path) -> int:
     with composed(workspace) as opened:
         vault = opened.engine.vault
         assert list(run_checks(vault, data=True, progress=NoProgress())) == []
-        roots = list(vault.catalog.roots())
+        roots = list(all_checkpoints(vault.catalog))
         for checkpoint in roots:
             opened.engine.restore(
                 opened.engine.restore_request(checkpoint.session_id, checkpoint.id)
@@ -86,7 +87,7 @@ def test_an_import_killed_at_any_call_is_there_whole_or_not_at_all(
         answer = server.ask(Request(str(workspace), "import", str(bundle), at=at))
         assert describe(workspace) == before
         with composed(workspace) as opened:
-            found = len(list(opened.engine.vault.catalog.roots()))
+            found = len(list(all_checkpoints(opened.engine.vault.catalog)))
             assert list(run_checks(opened.engine.vault, data=True, progress=NoProgress())) == []
         assert found in (1, 3), at
         assert answer.made is None or found == 3
@@ -110,7 +111,7 @@ def test_an_import_killed_at_random_instants_is_there_whole_or_not_at_all(
             server.ask(Request(str(workspace), "import", str(bundle), after_s=after_s))
             with composed(workspace) as opened:
                 vault = opened.engine.vault
-                assert len(list(vault.catalog.roots())) in (1, 3)
+                assert len(list(all_checkpoints(vault.catalog))) in (1, 3)
                 assert list(run_checks(vault, data=True, progress=NoProgress())) == []
         assert server.ask(Request(str(workspace), "import", str(bundle))).error is None
         assert _state(workspace) >= 3
@@ -126,12 +127,12 @@ def test_what_a_killed_import_left_is_collected(
     left = []
     for at in range(calls // 2, calls + 1):
         with composed(workspace) as opened:
-            if len(list(opened.engine.vault.catalog.roots())) > 1:
+            if len(list(all_checkpoints(opened.engine.vault.catalog))) > 1:
                 break
         server.ask(Request(str(workspace), "import", str(bundle), at=at))
         with composed(workspace) as opened:
             vault = opened.engine.vault
-            if len(list(vault.catalog.roots())) == 1:
+            if len(list(all_checkpoints(vault.catalog))) == 1:
                 left.append(vault.objects.count() - alone)
                 with vault.lock.hold():
                     collect(vault)
@@ -156,7 +157,7 @@ def test_an_import_on_a_failing_disk_says_so_and_adds_nothing(
         except HoldfastError:
             expected = 1
         with composed(workspace) as opened:
-            assert len(list(opened.engine.vault.catalog.roots())) == expected, number
+            assert len(list(all_checkpoints(opened.engine.vault.catalog))) == expected, number
         if number % 9 == 0:
             assert _state(workspace) >= expected
 
@@ -178,7 +179,7 @@ def test_an_import_whose_databases_fail_at_any_write_adds_nothing(
         except HoldfastError:
             pass
         with composed(workspace) as opened:
-            assert len(list(opened.engine.vault.catalog.roots())) in (1, 3)
+            assert len(list(all_checkpoints(opened.engine.vault.catalog))) in (1, 3)
             assert list(run_checks(opened.engine.vault, data=True, progress=NoProgress())) == []
 
 

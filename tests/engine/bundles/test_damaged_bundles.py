@@ -13,6 +13,7 @@ from holdfast.domain.bundles.inventory import Role
 from holdfast.domain.errors import BundleRefused, HoldfastError
 from holdfast.domain.ids import SessionId
 from holdfast.engine.bundles.importer import ImportRequest, import_bundle
+from holdfast.ports.catalog import all_checkpoints
 from tests.support.bundle_files import (
     Frames,
     edited,
@@ -53,7 +54,7 @@ def everything(opened: Composed) -> tuple[Any, ...]:
         for path in sorted(opened.store.directory.rglob("*"))
         if path.is_file() and not path.name.endswith("-shm") and path.name != "lock"
     }
-    return list(vault.catalog.roots()), list(vault.catalog.sessions()), files
+    return list(all_checkpoints(vault.catalog)), list(vault.catalog.sessions()), files
 
 
 def import_file(opened: Composed, path: Path) -> None:

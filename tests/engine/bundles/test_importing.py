@@ -23,6 +23,7 @@ from holdfast.engine.bundles.importer import ImportRequest, import_bundle
 from holdfast.engine.bundles.selection import select_all
 from holdfast.engine.retention.deletion import delete
 from holdfast.engine.retention.protection import protection_reasons
+from holdfast.ports.catalog import all_checkpoints
 from tests.behind_the_api import engine_of
 from tests.support.composition import configure
 from tests.support.hostile_trees import fill, noise
@@ -166,7 +167,7 @@ def test_a_checkpoint_that_is_here_with_other_content_is_refused_by_id(
 ) -> None:
     with open_workspace(workspace, create=False) as opened:
         catalog = opened.engine.vault.catalog
-        first, second = catalog.roots()
+        first, second = all_checkpoints(catalog)
         with opened.engine.vault.lock.hold(), catalog.transaction() as transaction:
             transaction.remove_checkpoint(second.id)
             transaction.set_head(first.session_id, first.id)

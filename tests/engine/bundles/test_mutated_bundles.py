@@ -21,6 +21,7 @@ from holdfast import SessionCheckpointer
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.bundles.inventory import Role
 from holdfast.domain.errors import HoldfastError
+from holdfast.ports.catalog import all_checkpoints
 from tests.support.bundle_files import Frames, object_frame, put_together, take_apart
 from tests.support.hostile_trees import fill
 from tests.support.raw_search import unpack
@@ -102,11 +103,11 @@ def _try(bundle: Path, place: Path) -> bool:
         said = SessionCheckpointer.import_bundle(workspace, bundle, foreign=True)
     except HoldfastError:
         with open_workspace(workspace, create=False) as opened:
-            assert list(opened.engine.vault.catalog.roots()) == []
+            assert list(all_checkpoints(opened.engine.vault.catalog)) == []
         return False
     with open_workspace(workspace, create=False) as opened:
         engine = opened.engine
-        for row in list(engine.vault.catalog.roots()):
+        for row in list(all_checkpoints(engine.vault.catalog)):
             with contextlib.suppress(HoldfastError):
                 engine.restore(engine.restore_request(row.session_id, row.id))
     assert said.added

@@ -16,6 +16,7 @@ from holdfast.engine.purge.plan import PurgeRequest
 from holdfast.engine.purge.purge import purge
 from holdfast.engine.repair.check import run_checks
 from holdfast.engine.stored_objects import entry_at, list_files, read_content
+from holdfast.ports.catalog import all_checkpoints
 from holdfast.ports.progress import NoProgress
 from holdfast.testing.faulty_filesystem import Fail, FaultyFilesystem, SqliteFaults
 from tests.support.composition import composed
@@ -63,7 +64,7 @@ class Secretive:
             problems = list(run_checks(vault, data=True, progress=NoProgress()))
             assert problems == [], problems
             found = set()
-            for row in vault.catalog.roots():
+            for row in all_checkpoints(vault.catalog):
                 found.add(entry_at(vault.load_tree, row.tree, PATH) is not None)
                 others = {
                     path: b"".join(read_content(vault.objects, entry))

@@ -13,6 +13,7 @@ from holdfast.domain.paths import is_within, to_text
 from holdfast.domain.trees.entries import FileEntry, SymlinkEntry
 from holdfast.engine.repair.check import run_checks
 from holdfast.engine.stored_objects import list_entries, read_content
+from holdfast.ports.catalog import all_checkpoints
 from holdfast.ports.objects import all_digests
 from holdfast.ports.progress import NoProgress
 from tests.engine.test_random_work import Work
@@ -41,7 +42,7 @@ class PurgedWork(Work):
         with open_workspace(self.workspace, create=False) as opened:
             vault = opened.engine.vault
             assert list(run_checks(vault, data=True, progress=NoProgress())) == []
-            for row in vault.catalog.roots():
+            for row in all_checkpoints(vault.catalog):
                 if row.id in self.model.moments:
                     state = self.model.moments[row.id].state
                     kept = {p: n for p, n in state.items() if not is_within(p, path)}

@@ -194,21 +194,20 @@ class MemoryCatalog:
         rows = reversed(self.history(session_id, records=True))
         return [Milestone(row.sequence, row.id, row.kind, row.message_index) for row in rows]
 
-    def roots(self) -> Iterator[Checkpoint]:
-        yield from sorted(self._state.checkpoints.values(), key=lambda c: c.sequence)
-
     def operations(
         self,
         session_id: SessionId,
         *,
         kinds: Sequence[OperationKind] | None = None,
         after: int = 0,
+        limit: int | None = None,
     ) -> Sequence[Operation]:
         found = [op for op in self._state.operations if op.session_id == session_id]
-        return [op for op in found if op.sequence > after and (kinds is None or op.kind in kinds)]
+        found = [op for op in found if op.sequence > after and (kinds is None or op.kind in kinds)]
+        return found[:limit]
 
     def checkpoints_after(self, sequence: int, limit: int) -> Sequence[Checkpoint]:
-        return [c for c in self.roots() if c.sequence > sequence][:limit]
+        return [c for c in self._of(None) if c.sequence > sequence][:limit]
 
     def operations_after(self, sequence: int, limit: int) -> Sequence[Operation]:
         return [op for op in self._state.operations if op.sequence > sequence][:limit]
@@ -244,7 +243,7 @@ class MemoryCatalog:
         return next((op for op in self._state.operations if op.token == token), None)
 
     def counts(self, session_id: SessionId | None = None) -> CatalogCounts:
-        kept = [c for c in self.roots() if session_id in (None, c.session_id)]
+        kept = self._of(session_id)
         done = [op for op in self._state.operations if session_id in (None, op.session_id)]
         records = sum(c.kind.is_record for c in kept)
         restores = sum(op.kind in RESTORING_KINDS for op in done)
@@ -284,4 +283,5 @@ class MemoryCatalog:
         return None
 
     def _of(self, session_id: SessionId | None) -> list[Checkpoint]:
-        return [c for c in self.roots() if session_id in (None, c.session_id)]
+        found = sorted(self._state.checkpoints.values(), key=lambda c: c.sequence)
+        return [c for c in found if session_id in (None, c.session_id)]

@@ -51,8 +51,7 @@ def homes_of(bundle: VerifiedBundle, as_session: SessionId | None) -> dict[Sessi
 
 def plan_import(vault: Vault, bundle: VerifiedBundle, as_session: SessionId | None) -> ImportPlan:
     homes = homes_of(bundle, as_session)
-    known = {c.id: c for c in vault.catalog.roots()}
-    ids = _new_ids(bundle, homes, known, renamed=as_session is not None)
+    ids = _new_ids(vault, bundle, homes, renamed=as_session is not None)
     rows: list[NewCheckpoint] = []
     shared: set[SessionId] = set()
     latest_session = as_session or bundle.sessions[-1].id
@@ -60,7 +59,7 @@ def plan_import(vault: Vault, bundle: VerifiedBundle, as_session: SessionId | No
         there = _placed(row, homes[row.session_id], ids)
         if row.id == bundle.origin.latest:
             latest_session = there.session_id
-        here = known.get(there.id)
+        here = vault.catalog.checkpoint(None, there.id)
         if here is None:
             rows.append(there)
         elif _is_same(here, there):
@@ -97,17 +96,21 @@ def plan_import(vault: Vault, bundle: VerifiedBundle, as_session: SessionId | No
 
 
 def _new_ids(
+    vault: Vault,
     bundle: VerifiedBundle,
     homes: dict[SessionId, SessionId],
-    known: dict[CheckpointId, Checkpoint],
     *,
     renamed: bool,
 ) -> dict[CheckpointId, CheckpointId]:
     """Ids are kept, unless another session of this store uses one. A session that is imported a
     second time gets ids derived from its new name, the same each time."""
     sessions = {row.id: row.session_id for row in bundle.checkpoints()}
-    taken = any(i in known and known[i].session_id != homes[s] for i, s in sessions.items())
-    if not (taken and renamed):
+
+    def is_taken(identifier: CheckpointId) -> bool:
+        here = vault.catalog.checkpoint(None, identifier)
+        return here is not None and here.session_id != homes[sessions[identifier]]
+
+    if not (renamed and any(map(is_taken, sessions))):
         return {identifier: identifier for identifier in sessions}
     return {
         identifier: CheckpointId(

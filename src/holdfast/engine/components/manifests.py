@@ -26,6 +26,7 @@ from holdfast.domain.ids import Digest
 from holdfast.domain.trees.objects import decode_chunk_list
 from holdfast.engine.components.guard import Refusal, guarded
 from holdfast.engine.vault import Vault
+from holdfast.ports.catalog import all_checkpoints
 from holdfast.ports.component import Component
 from holdfast.ports.objects import ObjectReader
 from holdfast.values.classes import dataclass, replace
@@ -116,7 +117,7 @@ def _release(vault: Vault, component: Component) -> None:
 def _needed(vault: Vault, name: str) -> Iterator[ComponentState]:
     """Computed only if a component asks, because it reads every checkpoint."""
     seen: set[Digest] = set()
-    for checkpoint in vault.catalog.roots():
+    for checkpoint in all_checkpoints(vault.catalog):
         if checkpoint.components is None or checkpoint.components in seen:
             continue
         seen.add(checkpoint.components)

@@ -36,6 +36,7 @@ from holdfast.engine.save.workspace_tree import encode_report
 from holdfast.engine.sessions.approval import rounds_in
 from holdfast.engine.stored_objects import entry_at
 from holdfast.engine.vault import Vault
+from holdfast.ports.catalog import all_checkpoints
 
 PURGED_TAG = "purged"
 _SHOWN = 5
@@ -102,12 +103,12 @@ class PurgePlan:
 def is_known_path(vault: Vault, path: bytes) -> bool:
     """Whether any checkpoint of the workspace has this path."""
     if not is_absolute(path):
-        trees = {checkpoint.tree for checkpoint in vault.catalog.roots()}
+        trees = {checkpoint.tree for checkpoint in all_checkpoints(vault.catalog)}
         if any(entry_at(vault.load_tree, tree, path) is not None for tree in trees):
             return True
         path = _in_components(vault, path)
     files = ComponentFiles(vault, vault.objects.read)
-    return any(files.has(c.components, path) for c in vault.catalog.roots())
+    return any(files.has(c.components, path) for c in all_checkpoints(vault.catalog))
 
 
 def _in_components(vault: Vault, path: bytes) -> bytes:
@@ -165,7 +166,7 @@ class _Planner:
         return mark(self.vault, rows, set(), self.read)
 
     def without_paths(self, paths: tuple[bytes, ...]) -> PurgePlan:
-        roots = list(self.vault.catalog.roots())
+        roots = list(all_checkpoints(self.vault.catalog))
         contents = Contents(self.vault, self.load)
         removals = {c.id: self._present(c, paths) for c in roots}
         if not any(removals.values()):
@@ -314,7 +315,7 @@ class _Planner:
 
     def without_checkpoints(self) -> PurgePlan:
         removed = {c.id: c for c in self.request.checkpoints}
-        roots = list(self.vault.catalog.roots())
+        roots = list(all_checkpoints(self.vault.catalog))
         rows = [_named_by_id(c, removed.values()) for c in roots if c.id not in removed]
         was = {c.id: c for c in roots}
         changed = [row for row in rows if row != was[row.id]]

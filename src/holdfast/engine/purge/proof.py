@@ -37,6 +37,7 @@ from holdfast.engine.components.guard import Refusal, guarded
 from holdfast.engine.purge.contents import ComponentFiles, Contents, files_below, is_absolute
 from holdfast.engine.stored_objects import entry_at, read_content
 from holdfast.engine.vault import Vault
+from holdfast.ports.catalog import all_checkpoints
 from holdfast.ports.component import SearchableComponent
 from holdfast.ports.objects import all_digests
 
@@ -147,7 +148,7 @@ def _texts(vault: Vault, removed: Sequence[Checkpoint]) -> Iterator[bytes]:
     if not removed:
         return
     gone = {checkpoint.id for checkpoint in removed}
-    staying = [_texts_of(c) for c in vault.catalog.roots() if c.id not in gone]
+    staying = [_texts_of(c) for c in all_checkpoints(vault.catalog) if c.id not in gone]
     for checkpoint in removed:
         for text in _texts_of(checkpoint):
             if not any(text in other for said in staying for other in said):
@@ -195,7 +196,7 @@ def paths_holding(
     files = ComponentFiles(vault, vault.objects.read)
     places: set[bytes] = set()
     components: set[str] = set()
-    for checkpoint in vault.catalog.roots():
+    for checkpoint in all_checkpoints(vault.catalog):
         places.update(contents.places(checkpoint.tree, holders, known))
         places |= files.places(checkpoint.components, holders)
         components |= files.unnamed(checkpoint.components, holders)
@@ -204,7 +205,7 @@ def paths_holding(
 
 def is_in_file_names(vault: Vault, needles: Iterable[bytes]) -> bool:
     """Whether any file or directory name in a checkpoint contains one of the needles."""
-    pending = list({checkpoint.tree for checkpoint in vault.catalog.roots()})
+    pending = list({checkpoint.tree for checkpoint in all_checkpoints(vault.catalog)})
     seen = set(pending)
     while pending:
         tree = vault.load_tree(pending.pop())

@@ -40,7 +40,7 @@ from holdfast.engine.purge.story_texts import count_in_story, replace_in_story
 from holdfast.engine.retention.cleanup import reachable
 from holdfast.engine.stored_objects import store_chained
 from holdfast.engine.vault import Vault
-from holdfast.ports.catalog import NewOperation
+from holdfast.ports.catalog import NewOperation, all_checkpoints
 
 if TYPE_CHECKING:
     from holdfast.engine.engine import Engine
@@ -207,7 +207,7 @@ def _record(vault: Vault, plan: PurgePlan, token: str) -> None:
 def _erase(vault: Vault, paths: Sequence[bytes]) -> int:
     """Erase objects that no row needs, and edits of these paths, from the store's files."""
     if vault.has_story():
-        gone = vault.story.named_checkpoints() - {c.id for c in vault.catalog.roots()}
+        gone = vault.story.named_checkpoints() - {c.id for c in all_checkpoints(vault.catalog)}
         vault.story.forget_checkpoints(sorted(gone))
         vault.story.forget_paths(paths)
         vault.story.erase_traces()

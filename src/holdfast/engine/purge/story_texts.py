@@ -24,7 +24,7 @@ from holdfast.domain.purges import PURGED_MARK, TextReplacement
 from holdfast.domain.tool_calls import names_secret
 from holdfast.engine.edits.diff import repacked_diff, unpacked_diff
 from holdfast.engine.vault import Vault
-from holdfast.ports.catalog import CatalogTransaction, NewOperation
+from holdfast.ports.catalog import CatalogTransaction, NewOperation, all_checkpoints
 
 T = TypeVar("T")
 
@@ -90,7 +90,7 @@ def _count(
 def _texts(vault: Vault, without: Sequence[bytes]) -> Iterator[tuple[str, Iterable[str]]]:
     if vault.has_story():
         yield from _story_texts(vault, without)
-    for checkpoint in vault.catalog.roots():
+    for checkpoint in all_checkpoints(vault.catalog):
         yield "checkpoints", list(_strings(checkpoint.intent.to_dict()))
     for session in vault.catalog.sessions():
         yield "titles", [session.title or ""]
@@ -153,10 +153,10 @@ def replace_in_story(vault: Vault, replacement: TextReplacement) -> Mapping[str,
 def _replace_in_catalog(vault: Vault, replacement: TextReplacement) -> Mapping[str, int]:
     found = Counter[str]()
     touched: set[SessionId] = set()
-    roots = list(vault.catalog.roots())
-    taken = {(row.session_id, row.name) for row in roots if row.name is not None}
+    rows = all_checkpoints(vault.catalog)
+    taken = {(row.session_id, row.name) for row in rows if row.name is not None}
     with vault.catalog.transaction() as transaction:
-        for row in roots:
+        for row in all_checkpoints(vault.catalog):
             intent = _replaced(row, replacement, taken)
             if intent != row.intent:
                 transaction.replace_checkpoint(replace(row, intent=intent))

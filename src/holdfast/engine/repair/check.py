@@ -24,6 +24,7 @@ from holdfast.domain.trees.tree import Tree, decode_tree
 from holdfast.engine.restore.journal import decode_journal
 from holdfast.engine.restore.unlock import decode_note
 from holdfast.engine.vault import Vault
+from holdfast.ports.catalog import all_checkpoints
 from holdfast.ports.progress import Progress
 
 
@@ -219,9 +220,10 @@ def _check_reachability(
     """I1: everything that a checkpoint names exists. Shared directories are visited once."""
     finder = LossFinder(vault, unreadable)
     try:
-        checkpoints = list(vault.catalog.roots())
-        for number, checkpoint in enumerate(checkpoints):
-            progress.advance("checkpoints", number, len(checkpoints))
+        counts = vault.catalog.counts()
+        total = counts.checkpoints + counts.records
+        for number, checkpoint in enumerate(all_checkpoints(vault.catalog)):
+            progress.advance("checkpoints", number, total)
             damage = finder.damage_of(checkpoint)
             if damage is None:
                 continue

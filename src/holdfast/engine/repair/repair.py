@@ -48,7 +48,7 @@ from holdfast.engine.save.workspace_tree import add_report, capture_policy
 from holdfast.engine.scan.scanner import Scanner, ScanRequest
 from holdfast.engine.stored_objects import object_batch
 from holdfast.engine.vault import Vault
-from holdfast.ports.catalog import NewOperation
+from holdfast.ports.catalog import NewOperation, all_checkpoints
 from holdfast.ports.objects import ObjectWriter, WriteTotals, all_digests
 
 RECOVERED = SessionId("recovered")
@@ -80,13 +80,13 @@ def find_damage(vault: Vault, *, history_is_incomplete: bool) -> ContentFindings
     def unheld(digest: Digest) -> bool:
         return digest in unreadable or not vault.objects.contains(digest)
 
-    checkpoints = list(vault.catalog.roots())
     lost = set(unreadable)
     found: dict[Digest, bytes] | None = None
     present: dict[Digest, bytes] = {}
     while True:
         after = LossFinder(vault, unreadable, present)
-        damaged = [d for c in checkpoints if (d := after.damage_of(c)) is not None]
+        rows = all_checkpoints(vault.catalog)
+        damaged = [d for c in rows if (d := after.damage_of(c)) is not None]
         lost |= after.lost
         if found is None:
             found = _in_workspace(vault, unheld) if lost else {}
@@ -231,7 +231,7 @@ def _note_rows(vault: Vault, occasion: str, damaged: Collection[DamagedCheckpoin
     """Quarantine the old rows: if lost content is found again, they say what it was."""
     rows = []
     lost = {damage.id: [to_text(path) for path in _lost_paths(damage)] for damage in damaged}
-    for checkpoint in vault.catalog.roots():
+    for checkpoint in all_checkpoints(vault.catalog):
         if checkpoint.id in lost:
             row = asdict(checkpoint) | {"lost": lost[checkpoint.id]}
             rows.append(json.loads(json.dumps(row, default=lambda b: b.hex())))
@@ -240,7 +240,8 @@ def _note_rows(vault: Vault, occasion: str, damaged: Collection[DamagedCheckpoin
 
 
 def _mark(vault: Vault, damage: DamagedCheckpoint) -> None:
-    checkpoint = next(c for c in vault.catalog.roots() if c.id == damage.id)
+    checkpoint = vault.catalog.checkpoint(None, damage.id)
+    assert checkpoint is not None  # `find` read it under the same lock
     if damage.is_gone:
         _drop(vault, checkpoint)
         return

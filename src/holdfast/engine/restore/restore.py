@@ -54,6 +54,7 @@ from holdfast.engine.restore.unlock import Unlocked, locked_paths
 from holdfast.engine.save.workspace_tree import SavedTree
 from holdfast.engine.scan.scanner import Scanner
 from holdfast.engine.vault import Vault
+from holdfast.ports.catalog import all_operations
 from holdfast.values.classes import replace
 
 _MOST_SINCE = 1_000
@@ -97,7 +98,7 @@ def _require_undisturbed(vault: Vault, seen: Seen, kind: OperationKind) -> None:
 
 
 def _require_next(vault: Vault, request: RestoreRequest) -> None:
-    lists = undo_lists(vault.catalog.operations(request.session_id))
+    lists = undo_lists(all_operations(vault.catalog, request.session_id))
     undone = request.kind is OperationKind.UNDO
     waiting = lists.undoable if undone else lists.redoable
     if not waiting or waiting[-1].sequence != request.reverses:

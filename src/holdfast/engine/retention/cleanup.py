@@ -27,7 +27,7 @@ from holdfast.engine.components.manifests import named_objects, release_componen
 from holdfast.engine.engine import CLEANUP_EVERY_NS, Engine
 from holdfast.engine.retention.protection import protected, states_before_messages
 from holdfast.engine.vault import Vault
-from holdfast.ports.catalog import NewOperation
+from holdfast.ports.catalog import NewOperation, all_checkpoints
 from holdfast.ports.progress import Progress
 
 COLLECT_AT_BYTES = 4 << 20
@@ -113,7 +113,7 @@ def _collect_in_steps(
             with engine.recovered(required=True):
                 if vault.objects.generation() != generation:
                     known.clear()  # another collection ran: reachable objects may be gone
-                mark(vault, vault.catalog.roots(), known)
+                mark(vault, all_checkpoints(vault.catalog), known)
                 step_bytes = vault.objects.retain_only(known, limit_bytes=STEP_BYTES)
                 generation = vault.objects.generation()
             freed_bytes += step_bytes
@@ -165,7 +165,7 @@ def _heads_after(vault: Vault, gone: set[CheckpointId]) -> dict[SessionId, Check
         session.id: None for session in vault.catalog.sessions() if session.head in gone
     }
     if heads:
-        for checkpoint in vault.catalog.roots():  # oldest first
+        for checkpoint in all_checkpoints(vault.catalog):  # oldest first
             if checkpoint.session_id in heads and checkpoint.id not in gone:
                 heads[checkpoint.session_id] = checkpoint.id
     return heads
@@ -177,14 +177,14 @@ def forget_story(vault: Vault) -> None:
     if not vault.has_story():
         return
     with contextlib.suppress(StoreDamaged):
-        gone = vault.story.named_checkpoints() - {c.id for c in vault.catalog.roots()}
+        gone = vault.story.named_checkpoints() - {c.id for c in all_checkpoints(vault.catalog)}
         if gone:
             vault.story.forget_checkpoints(sorted(gone))
 
 
 def decisions(vault: Vault, now_ns: int | None = None) -> list[Decision]:
     """The retention decision for every checkpoint, at this time or now; changes nothing."""
-    checkpoints = list(vault.catalog.roots())
+    checkpoints = list(all_checkpoints(vault.catalog))
     if now_ns is None:
         now_ns = vault.clock.now_ns()
     return decide(
@@ -217,7 +217,7 @@ def is_worth_collecting(vault: Vault, gone: Checkpoint, near: Iterable[Checkpoin
 def reachable(vault: Vault) -> set[Digest]:
     """Every object that a checkpoint refers to. A damaged tree stops the collection: its objects
     are unknown, so nothing may be deleted."""
-    return mark(vault, vault.catalog.roots(), set())
+    return mark(vault, all_checkpoints(vault.catalog), set())
 
 
 def mark(

@@ -36,6 +36,7 @@ from holdfast.engine.retention.protection import (
 from holdfast.engine.save.space_limit import SpaceLimit
 from holdfast.engine.sessions.active_agents import effective_status
 from holdfast.engine.vault import Vault
+from holdfast.ports.catalog import all_checkpoints
 from holdfast.values.classes import dataclass
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def evict(engine: Engine, checkpoints: Sequence[Checkpoint]) -> tuple[int, int]:
     with engine.recovered(required=True):
         before = vault.space.size_bytes()
         agreed = {one.id for one in checkpoints}
-        groups = _evictable(vault, list(vault.catalog.roots()), chosen_too=True)
+        groups = _evictable(vault, list(all_checkpoints(vault.catalog)), chosen_too=True)
         going = [one for group in groups for one in group if one.id in agreed]
         drop(vault, [Decision(one, keep=False, reason=REASON) for one in going])
         _collect(vault, 0)
@@ -134,7 +135,7 @@ def evict(engine: Engine, checkpoints: Sequence[Checkpoint]) -> tuple[int, int]:
 
 def choose(vault: Vault, missing_bytes: int, *, chosen_too: bool = False) -> list[Checkpoint]:
     """The checkpoints to delete to free this many bytes; all evictable ones if not enough."""
-    checkpoints = list(vault.catalog.roots())
+    checkpoints = list(all_checkpoints(vault.catalog))
     automatic, ended = _evictable(vault, checkpoints, chosen_too=chosen_too)
     going = {one.id for one in (*automatic, *ended)}
     if not going:

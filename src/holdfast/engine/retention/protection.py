@@ -15,6 +15,7 @@ from holdfast.domain.ids import CheckpointId, SessionId
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.story import Role
 from holdfast.engine.vault import Vault
+from holdfast.ports.catalog import all_checkpoints, all_operations
 
 RECENT_NS = 24 * 3600 * 1_000_000_000
 """Sessions that were active within this time are not thinned out."""
@@ -48,7 +49,7 @@ def annotated(vault: Vault) -> dict[CheckpointId, str]:
         }
     except StoreDamaged:
         why = "it may have notes, but they cannot be read (run: holdfast repair)"
-        return {one.id: why for one in vault.catalog.roots()}
+        return {one.id: why for one in all_checkpoints(vault.catalog)}
 
 
 def protection_reasons(vault: Vault) -> dict[CheckpointId, str]:
@@ -59,7 +60,7 @@ def protection_reasons(vault: Vault) -> dict[CheckpointId, str]:
     reasons: dict[CheckpointId, str] = {}
     for session in vault.catalog.sessions():
         first = vault.catalog.first_checkpoint(session.id)
-        operations = vault.catalog.operations(session.id)
+        operations = all_operations(vault.catalog, session.id)
         reasons |= protections(session, first.id if first else None, operations)
     return open_edits(vault) | reasons
 
@@ -72,7 +73,9 @@ def open_edits(vault: Vault) -> dict[CheckpointId, str]:
         begun = vault.story.open_activities()
     except StoreDamaged:
         why = "an edit may need it: the store's conversation data cannot be read"
-        return {c.id: why for c in vault.catalog.roots() if c.kind in (Kind.SAFETY, Kind.TOOL)}
+        return {
+            c.id: why for c in all_checkpoints(vault.catalog) if c.kind in (Kind.SAFETY, Kind.TOOL)
+        }
     return {a.checkpoint: f"an {a.kind.value} has not ended ({a.reason:.60})" for a in begun}
 
 
@@ -91,7 +94,7 @@ def last_activity_ns(vault: Vault, session_id: SessionId) -> int:
     """The time of a session's last activity; retention's own work does not count."""
     done = (
         operation.at_ns
-        for operation in vault.catalog.operations(session_id)
+        for operation in all_operations(vault.catalog, session_id)
         if operation.kind not in NOT_ACTIVITY
     )
     return max(max(done, default=0), last_message_ns(vault, session_id))

@@ -157,13 +157,11 @@ def _measure(vault: Vault, scanner: Scanner) -> list[int]:
 def _last_saved_files(vault: Vault) -> set[tuple[int, int]]:
     """Size and time of every file in the newest checkpoint. After a collection, the scan cache is
     empty. Such files are read again, but nearly all turn out to be stored."""
-    newest = None
-    for newest in vault.catalog.roots():  # noqa: B007
-        pass
-    if newest is None:
+    newest = vault.catalog.history(None, limit=1, records=True)
+    if not newest:
         return set()
     try:
-        return set(_files(vault.load_tree, newest.tree))
+        return set(_files(vault.load_tree, newest[0].tree))
     except StoreDamaged:
         return set()
 

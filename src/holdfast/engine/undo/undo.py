@@ -58,6 +58,7 @@ from holdfast.engine.undo.outside_files import (
     keys_outside,
 )
 from holdfast.engine.vault import Vault
+from holdfast.ports.catalog import all_operations
 from holdfast.values.classes import dataclass, replace
 
 T = TypeVar("T")
@@ -132,7 +133,8 @@ def _operations(
 ) -> list[Operation]:
     """The session's operations, and those in other sessions that made one of these records, or
     that undid or redid such a restore."""
-    found = list(vault.catalog.operations(session_id))
+    log = all_operations(vault.catalog, session_id)
+    found = [operation for operation in log if operation.kind in RESTORING_KINDS]
     records = (vault.catalog.checkpoint(None, record) for record in elsewhere)
     for other in {record.session_id for record in records if record is not None}:
         followed: set[int] = set()

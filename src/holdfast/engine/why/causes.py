@@ -36,6 +36,7 @@ from holdfast.engine.conversation.conversation import BestEffortStory
 from holdfast.engine.stored_objects import entry_at
 from holdfast.engine.vault import Vault
 from holdfast.ports.agent_tools import LONGEST_CALL_NS, LoggedCall, id_digest, name_digest
+from holdfast.ports.catalog import all_operations
 from holdfast.values.classes import NamedTuple
 
 _MOST_MESSAGES = 500
@@ -118,7 +119,7 @@ class Causes:
     def _are_neighbours(self, before: Checkpoint, first: Checkpoint) -> bool:
         """Whether one was made directly after the other, with no deleted one in between."""
         if self._made_after is None:
-            log = self._vault.catalog.operations(self._session_id)
+            log = all_operations(self._vault.catalog, self._session_id)
             self._made_after = {
                 one.checkpoint: one.head_before for one in log if one.checkpoint is not None
             }

@@ -16,6 +16,7 @@ from holdfast.adapters.local.catalog.salvage import Salvaged, salvage_from
 from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
 from holdfast.adapters.local.sqlite_connection import connect
 from holdfast.domain.intent import SnapshotIntent
+from holdfast.ports.catalog import all_checkpoints
 from holdfast.testing.samples import (
     ONE,
     CatalogOpening,
@@ -106,7 +107,7 @@ def test_a_rebuilt_catalog_has_every_row_and_no_problem(tmp_path: Path) -> None:
     assert lost == ((), 0, False)
     with closing(SqliteCatalog(tmp_path / "new.db")) as new, closing(SqliteCatalog(path)) as old:
         assert list(new.check()) == []
-        assert list(new.roots()) == list(old.roots())
+        assert list(all_checkpoints(new)) == list(all_checkpoints(old))
         assert new.operations(ONE) == old.operations(ONE)
         assert new.session(ONE) == old.session(ONE)
         assert new.settings() == old.settings()
@@ -138,4 +139,4 @@ def test_a_catalog_can_be_rebuilt_from_nothing_at_all(tmp_path: Path) -> None:
     rebuild(Salvaged(), tmp_path / "new.db", now_ns=5, expected_operations=2)
     with closing(SqliteCatalog(tmp_path / "new.db")) as catalog:
         assert list(catalog.check()) == []
-        assert list(catalog.roots()) == []
+        assert list(all_checkpoints(catalog)) == []

@@ -15,6 +15,7 @@ from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
 from holdfast.adapters.local.sqlite_connection import connect
 from holdfast.domain.errors import NoSpace, StoreDamaged
 from holdfast.domain.sessions import Session
+from holdfast.ports.catalog import all_checkpoints
 from holdfast.testing.faulty_filesystem import SqliteFaults
 from holdfast.testing.samples import (
     ONE,
@@ -59,7 +60,7 @@ def test_a_disk_that_fails_at_any_write_leaves_all_of_a_transaction_or_none(
                 save_second(path)
         failed = bool(faults.injected)
         with closing(open_catalog(path)) as catalog:
-            ids = [checkpoint.id for checkpoint in catalog.roots()]
+            ids = [checkpoint.id for checkpoint in all_checkpoints(catalog)]
             done = [operation.checkpoint for operation in catalog.operations(ONE)]
             assert ids == done, "a checkpoint and its operation come together (I3)"
             assert ids[0] == checkpoint_id(1)

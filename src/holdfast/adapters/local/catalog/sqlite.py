@@ -229,22 +229,21 @@ class SqliteCatalog:
         query = f"{MILESTONE} WHERE session_id=? ORDER BY sequence"
         return self._values(milestone_from_row, query, session_id)
 
-    def roots(self) -> Iterator[Checkpoint]:
-        yield from self._many(f"{_CHECKPOINT} 1 ORDER BY sequence")
-
     def operations(
         self,
         session_id: SessionId,
         *,
         kinds: Sequence[OperationKind] | None = None,
         after: int = 0,
+        limit: int | None = None,
     ) -> Sequence[Operation]:
         chosen = "" if kinds is None else f"AND kind IN ({_marks(kinds)})"
         # The plus keeps SQLite from walking the whole log just to get it in order.
         order = "sequence" if kinds is None else "+sequence"
-        query = f"{_OPERATION} WHERE session_id=? {chosen} AND sequence>? ORDER BY {order}"
+        query = f"{_OPERATION} WHERE session_id=? {chosen} AND sequence>? ORDER BY {order} LIMIT ?"
         values = (kind.value for kind in kinds or ())
-        return self._values(operation_from_row, query, session_id, *values, after)
+        most = -1 if limit is None else limit
+        return self._values(operation_from_row, query, session_id, *values, after, most)
 
     def restores_since(
         self, session_id: SessionId, *, after: int = 0, limit: int | None = None
