@@ -26,7 +26,7 @@ from holdfast.domain.ids import Digest
 from holdfast.domain.paths import join, to_text
 from holdfast.domain.trees.changes import TreeLoader
 from holdfast.domain.trees.entries import DirectoryEntry, Entry, FileEntry
-from holdfast.domain.trees.objects import decode_chunk_list
+from holdfast.domain.trees.objects import Piece, decode_chunk_list
 from holdfast.domain.trees.tree import Tree, decode_tree
 from holdfast.engine.vault import Vault
 from holdfast.ports.objects import ObjectReader, ObjectStore, ObjectWriter
@@ -34,6 +34,10 @@ from holdfast.ports.objects import ObjectReader, ObjectStore, ObjectWriter
 if TYPE_CHECKING:
     from holdfast.domain.checkpoints import NewCheckpoint
     from holdfast.engine.scan.scanner import Scan
+
+
+_PIECES_AT_ONCE = 16
+"""Up to 4 MiB of a large file are in memory at once."""
 
 
 def read_content(objects: ObjectReader, entry: FileEntry) -> Iterator[bytes]:
@@ -46,17 +50,27 @@ def read_content(objects: ObjectReader, entry: FileEntry) -> Iterator[bytes]:
         return
     whole = blake3()
     last: bytes | None = None
-    for piece in decode_chunk_list(objects.read(entry.chunks)):
+    for size, data in _read_pieces(objects, decode_chunk_list(objects.read(entry.chunks))):
         if last is not None:
             yield last
-        last = objects.read(piece.digest)
-        if len(last) != piece.size:
+        if len(data) != size:
             raise ObjectDamaged(f"a chunk of {to_text(entry.name)} has the wrong size")
-        whole.update(last)
+        whole.update(data)
+        last = data
     if whole.digest() != entry.digest:
         raise ObjectDamaged(f"the chunks of {to_text(entry.name)} do not match its content")
     if last is not None:
         yield last
+
+
+def _read_pieces(objects: ObjectReader, pieces: list[Piece]) -> Iterator[tuple[int, bytes]]:
+    """The size that the chunk list names, and the bytes, of each piece in order. The first two are
+    read alone, for callers that only need the beginning."""
+    begin, end = 0, 2
+    while batch := pieces[begin:end]:
+        found = dict(objects.read_many({piece.digest for piece in batch}))
+        yield from ((piece.size, found[piece.digest]) for piece in batch)
+        begin, end = end, end + _PIECES_AT_ONCE
 
 
 def loader_for(vault: Vault, scan: Scan) -> TreeLoader:

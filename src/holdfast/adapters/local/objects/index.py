@@ -117,6 +117,11 @@ class PackIndex:
         row = self._rows(_PLACE_OF, digest)
         return _location(*row[0]) if row else None
 
+    def find_all(self, digests: Iterable[Digest]) -> dict[Digest, Location]:
+        with self._trouble():
+            rows = self._db.executemany(_PLACE_OF, ((digest,) for digest in digests))
+            return {Digest(row[0]): _location(*row) for row in rows}
+
     def known(self, digests: Iterable[Digest]) -> set[Digest]:
         with_row = "SELECT 1 FROM places WHERE digest=?"
         return {digest for digest in digests if self._rows(with_row, digest)}

@@ -7,6 +7,7 @@ the packs, and is brought up to date from them when a store is opened.
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
@@ -192,11 +193,12 @@ class LocalObjectStore:
         unread = iter(digests)
         while batch := list(islice(unread, _READ_AT_ONCE)):
             with self.lock:
-                found = [(self.index.find(digest), digest) for digest in batch]
-            found.sort(key=lambda one: (one[0] is None, one))
-            for place, digest in found:
+                places = self.index.find_all(batch)
+            nowhere = (math.inf,)
+            batch.sort(key=lambda digest: places.get(digest, nowhere))
+            for digest in batch:
                 try:
-                    data = self._read_at(digest, place)
+                    data = self._read_at(digest, places.get(digest))
                 except IndexDamaged:
                     raise
                 except StoreDamaged:
@@ -207,9 +209,10 @@ class LocalObjectStore:
 
     def _read_at(self, digest: Digest, place: Location | None) -> bytes:
         """Another process may have moved it since its position was looked up."""
-        with contextlib.suppress(StoreDamaged):
+        try:
             return self.read(digest, place)
-        return self.read(digest)
+        except StoreDamaged:
+            return self.read(digest)
 
     def base_of(self, digest: Digest) -> Digest:
         """The last base of an object's chain, or the object itself."""
