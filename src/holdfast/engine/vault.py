@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from holdfast.ports.agent_tools import RunningTools, ToolLog
     from holdfast.ports.component import Component, Components
     from holdfast.ports.event_log import EventLog
-    from holdfast.ports.filesystem import LiveDatabases
+    from holdfast.ports.live_database import LiveDatabases
     from holdfast.ports.objects import PackMaintenance
     from holdfast.ports.repository import WorkRepository
     from holdfast.ports.scan_hints import SecondReader, StatCache

@@ -10,11 +10,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol, TypeAlias
-
-if TYPE_CHECKING:
-    from holdfast.domain.sqlite_files import DatabaseJob, Written
+from typing import Protocol, TypeAlias
 
 StatNumbers: TypeAlias = tuple[int, int, int, int, int]
 """inode, size, mtime_ns, ctime_ns, mode: they identify an unchanged file."""
@@ -143,28 +139,6 @@ class Filesystem(Protocol):
 
     def mount_points_below(self, path: bytes) -> list[bytes]:
         """Mount points inside a directory; empty if the system does not list them."""
-
-
-class LiveDatabases(Protocol):
-    """SQLite databases of the workspace that other programs have open: read, paused and written
-    under SQLite's locks. Every name is relative to `dir_fd` (I6)."""
-
-    def hold_database(self, name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:
-        """While held, a SQLite database is not rewritten, and its log is not restarted. False if
-        that is not possible. Closing a handle of the database may end the hold."""
-
-    def pause_database(self, name: bytes, *, dir_fd: int) -> AbstractContextManager[bool]:
-        """Within the block, no process begins a transaction on a SQLite database with a rollback
-        journal; False if a running one does not end. True for any other file."""
-
-    def is_database_in_use(self, name: bytes, *, dir_fd: int) -> bool:
-        """Whether a SQLite database is open elsewhere right now. Where the system does not tell,
-        its shared memory does. False for any other file."""
-
-    def overwrite_database(self, job: DatabaseJob, *, dir_fd: int, area_fd: int) -> Written:
-        """Replace the content of a live SQLite database. Its users see the old state or the new
-        one, even after a crash. `PerhapsWritten` means one of the two, any other `OSError` the old
-        one."""
 
 
 def write_all(fs: Filesystem, fd: int, data: bytes | memoryview) -> None:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from holdfast.domain.sqlite_files import DatabaseJob, Written
-from holdfast.ports.filesystem import Filesystem, LiveDatabases, StatNumbers
+from holdfast.ports.filesystem import Filesystem, StatNumbers
+from holdfast.ports.live_database import LiveDatabases
 
 T = TypeVar("T")
 
@@ -29,7 +30,7 @@ class Disk(Filesystem, LiveDatabases, Protocol):
 
 class InterceptedFilesystem:
     """Passes each call to `around`; see `holdfast.ports.filesystem.Filesystem` and
-    `holdfast.ports.filesystem.LiveDatabases` for the members."""
+    `holdfast.ports.live_database.LiveDatabases` for the members."""
 
     def __init__(self, inner: Disk) -> None:
         self._inner = inner

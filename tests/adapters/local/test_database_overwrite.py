@@ -23,8 +23,8 @@ from holdfast.adapters.local import database_exact, database_overwrite
 from holdfast.adapters.local.live_database import failure_of, overwrite_in_process
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.sqlite_files import PerhapsWritten, Writing
-from holdfast.ports.filesystem import LiveDatabases
-from holdfast.testing.filesystem_contract import LiveDatabasesContract
+from holdfast.ports.live_database import LiveDatabases
+from holdfast.testing.live_database_contract import LiveDatabasesContract
 from tests.support.database_writer import make_database, state_of
 from tests.support.dying_overwrite import job_for, write
 

@@ -10,8 +10,8 @@ import pytest
 from holdfast.adapters.local import live_database
 from holdfast.adapters.local.live_database import lock_request
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
-from holdfast.ports.filesystem import LiveDatabases
-from holdfast.testing.filesystem_contract import LiveDatabasesContract
+from holdfast.ports.live_database import LiveDatabases
+from holdfast.testing.live_database_contract import LiveDatabasesContract
 
 RESERVED_BYTE = 0x40000001  # of SQLite's file format
 

@@ -11,7 +11,8 @@ import pytest
 
 from holdfast.adapters.local import linux_calls
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
-from holdfast.ports.filesystem import Filesystem, LiveDatabases
+from holdfast.ports.filesystem import Filesystem
+from holdfast.ports.live_database import LiveDatabases
 from holdfast.testing.filesystem_contract import FilesystemContract
 from holdfast.testing.intercepted_filesystem import (
     Disk,

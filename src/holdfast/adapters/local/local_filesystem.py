@@ -52,8 +52,8 @@ _F_SETSIG, _F_SETLEASE = getattr(fcntl, "F_SETSIG", -1), getattr(fcntl, "F_SETLE
 
 
 class LocalFilesystem:
-    """A `holdfast.ports.filesystem.Filesystem` and a `holdfast.ports.filesystem.LiveDatabases`; see
-    there for the contract of each member."""
+    """A `holdfast.ports.filesystem.Filesystem` and a `holdfast.ports.live_database.LiveDatabases`;
+    see there for the contract of each member."""
 
     open = staticmethod(os.open)
     close = staticmethod(os.close)

@@ -33,7 +33,8 @@ from holdfast.engine.restore.directory_handles import DirectoryHandles
 from holdfast.engine.scan.scanner import Scan
 from holdfast.engine.stored_objects import entry_at, list_files, read_content
 from holdfast.engine.vault import Vault
-from holdfast.ports.filesystem import FILE_FLAGS, Filesystem, LiveDatabases
+from holdfast.ports.filesystem import FILE_FLAGS, Filesystem
+from holdfast.ports.live_database import LiveDatabases
 from holdfast.values.classes import replace
 
 _SMALLEST_PAGE_BYTES = 512

@@ -28,7 +28,8 @@ from holdfast.engine.restore.database_files import (
 )
 from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles, ignoring
 from holdfast.engine.restore.staging import Staging
-from holdfast.ports.filesystem import SET_ASIDE, Filesystem, LiveDatabases
+from holdfast.ports.filesystem import SET_ASIDE, Filesystem
+from holdfast.ports.live_database import LiveDatabases
 from holdfast.ports.progress import TransferProgress
 from holdfast.values.classes import dataclass, field
 

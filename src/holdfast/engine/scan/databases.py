@@ -39,7 +39,7 @@ from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
     from holdfast.engine.scan.survey import Survey
-    from holdfast.ports.filesystem import LiveDatabases
+    from holdfast.ports.live_database import LiveDatabases
 
 _ATTEMPTS = 4
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from holdfast.engine.scan.repositories import ExemptPaths
     from holdfast.engine.scan.scan_meter import ScanMeter
     from holdfast.engine.scan.target_rules import RequiredTree
-    from holdfast.ports.filesystem import LiveDatabases
+    from holdfast.ports.live_database import LiveDatabases
     from holdfast.ports.progress import ProgressRelay
     from holdfast.ports.scan_hints import SecondReader, StatCache
     from holdfast.ports.watcher import WorkspaceWatch

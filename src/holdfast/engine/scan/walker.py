@@ -38,7 +38,7 @@ from holdfast.ports.filesystem import DIRECTORY_FLAGS, Filesystem
 if TYPE_CHECKING:
     from holdfast.engine.scan.scan_meter import ScanMeter
     from holdfast.engine.scan.target_rules import RequiredTree
-    from holdfast.ports.filesystem import LiveDatabases
+    from holdfast.ports.live_database import LiveDatabases
 
 DEEPEST = 800
 DEEP = 100

@@ -40,7 +40,7 @@ from holdfast.ports.watcher import ChangedPlaces, WorkspaceWatch
 
 if TYPE_CHECKING:
     from holdfast.engine.scan.target_rules import RequiredTree
-    from holdfast.ports.filesystem import LiveDatabases
+    from holdfast.ports.live_database import LiveDatabases
 
 
 class IncompleteHint(Exception):
