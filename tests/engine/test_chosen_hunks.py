@@ -21,7 +21,7 @@ from tests.support.strides import strides
 from tests.support.tree_hash import debris, describe
 from tests.support.watched_filesystem import WatchedFilesystem, once
 
-pytestmark = pytest.mark.requirement("RB-7")
+pytestmark = [pytest.mark.requirement("RB-7"), pytest.mark.both_stores]
 
 OLD = b"".join(b"line %d\n" % number for number in range(40))
 NEW = OLD

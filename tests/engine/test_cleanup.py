@@ -25,7 +25,7 @@ from tests.support.composition import SteppedClock, composed, configure
 from tests.support.hostile_trees import fill, noise
 from tests.support.tree_hash import describe
 
-pytestmark = pytest.mark.requirement("RL-8", "ST-2")
+pytestmark = [pytest.mark.requirement("RL-8", "ST-2"), pytest.mark.both_stores]
 
 SESSION = SessionId("s")
 

@@ -10,7 +10,7 @@ from holdfast import SessionCheckpointer
 from holdfast.domain.errors import Refused
 from tests.support.hostile_trees import fill, git
 
-pytestmark = pytest.mark.requirement("RB-1")
+pytestmark = [pytest.mark.requirement("RB-1"), pytest.mark.both_stores]
 
 
 def test_a_plan_names_its_target_and_the_annotations_on_it(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from tests.support.hostile_trees import fill, git
 from tests.support.session_states import get_snapshot, line_end
 from tests.support.tree_hash import debris, describe
 
-pytestmark = pytest.mark.requirement("SE-10")
+pytestmark = [pytest.mark.requirement("SE-10"), pytest.mark.both_stores]
 
 S = SessionId("s")
 

@@ -16,7 +16,7 @@ from holdfast.engine.retention.deletion import delete
 from tests.behind_the_api import engine_of
 from tests.support.hostile_trees import fill
 
-pytestmark = pytest.mark.requirement("BX-1")
+pytestmark = [pytest.mark.requirement("BX-1"), pytest.mark.both_stores]
 
 
 def _hooked(

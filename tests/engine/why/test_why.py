@@ -28,7 +28,7 @@ from holdfast.engine.why.why import why
 from tests.behind_the_api import engine_of
 from tests.support.hostile_trees import fill
 
-pytestmark = pytest.mark.requirement("BX-1")
+pytestmark = [pytest.mark.requirement("BX-1"), pytest.mark.both_stores]
 
 
 def _told(explanation: Explanation) -> list[tuple[bytes, str | None]]:
