@@ -287,7 +287,7 @@ def test_content_is_synced_before_the_save_is_acknowledged(workspace: Path) -> N
         order.clear()
         _edit_five(workspace)
         opened.save()
-        (level,) = opened.store.catalog._db.execute("PRAGMA synchronous").fetchall()[0]
+        (level,) = opened.local_store.catalog._db.execute("PRAGMA synchronous").fetchall()[0]
     assert order == ["write", "fsync"]
     assert level == 2  # FULL: a commit returns after its own fsync
 

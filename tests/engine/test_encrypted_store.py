@@ -325,9 +325,10 @@ def test_keys_come_and_go_while_the_content_stays(workspace: Path, key: Path) ->
     content = next(layout.objects.glob("packs/*")).read_bytes()
     second = Secret.key_file(b"s" * 32)
     with open_workspace(workspace, create=False) as opened:
-        opened.store.add_key(second)
-        first = opened.store.key_slots()[0].id
-        opened.store.remove_key(first)
+        keys = opened.store.keys
+        assert keys is not None
+        keys.add(second)
+        keys.remove(keys.all()[0].id)
     with pytest.raises(WrongKey):
         open_workspace(workspace, create=False)
     second_file = key.with_name("second")

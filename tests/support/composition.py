@@ -15,6 +15,7 @@ from holdfast.adapters.local.identity import WorkspaceIdentity
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.local_store import LocalStore
 from holdfast.adapters.local.system import RandomIds, SystemClock
+from holdfast.bootstrap import workspace as bootstrap
 from holdfast.bootstrap.keys import unlock_store
 from holdfast.bootstrap.locations import holdfast_home
 from holdfast.bootstrap.settings import gather_settings
@@ -31,6 +32,7 @@ from holdfast.engine.scan.scan_meter import DiscardingWriter
 from holdfast.engine.scan.scanner import Scan, Scanner, ScanRequest
 from holdfast.engine.undo.undo import undo_request
 from holdfast.engine.vault import Vault
+from holdfast.ports.store import OpenStore
 from holdfast.ports.system import Clock
 from holdfast.testing.intercepted_filesystem import Disk
 
@@ -56,7 +58,12 @@ class Composed:
     """An engine with the few verbs that tests of faults need."""
 
     engine: Engine
-    store: LocalStore
+    store: OpenStore
+
+    @property
+    def local_store(self) -> LocalStore:
+        assert isinstance(self.store, LocalStore)
+        return self.store
 
     def save(self, reasoning: str = "why", *, name: str | None = None) -> Checkpoint:
         return self.engine.save(SESSION, make_intent(reasoning, name=name)).checkpoint
@@ -92,7 +99,7 @@ def composed(
     fs, clock = fs or LocalFilesystem(), clock or SystemClock()
     identity = WorkspaceIdentity(LocalFilesystem(), holdfast_home(os.environ), RandomIds())
     layout = identity.find_or_create(workspace)
-    store = LocalStore(
+    store = bootstrap.open_store(
         fs,
         layout,
         workspace,
@@ -120,7 +127,7 @@ def composed(
             RandomIds(),
             processes,
             make_settings(values),
-            open_packs=store.objects.maintenance,
+            open_packs=store.open_packs,
         )
         yield Composed(Engine(vault, file_filter=file_filter), store)
     finally:

@@ -83,7 +83,7 @@ def _into_the_store(opened: Composed, encoded: bytes) -> Digest:
 
 def _into_a_pack(opened: Composed, encoded: bytes) -> Digest:
     """As somebody would who writes packs by hand: the index learns of it when it is opened."""
-    objects, digest = opened.store.objects, digest_of(encoded)
+    objects, digest = opened.local_store.objects, digest_of(encoded)
     number = max(objects.packs.numbers()) + 1
     appender = PackAppender(objects.fs, objects.packs, number, create=True)
     appender.append(encode_record(Record(digest, Codec.RAW, 0, len(encoded), None, encoded)))

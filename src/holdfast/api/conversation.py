@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.bootstrap.components import stored_agent_states
 from holdfast.domain.errors import UsageError
 from holdfast.values.classes import NamedTuple
 
@@ -144,7 +143,7 @@ class AgentStates:
 
     def __init__(self, opened: OpenWorkspace) -> None:
         self._store = opened.store
-        self._states = stored_agent_states(opened.store)
+        self._states = opened.store.agent_states
 
     def set(self, session_id: SessionId, agent_id: str, state: Mapping[str, Any] | None) -> None:
         """Set an agent's state, or remove it with None; durable when this returns."""

@@ -26,6 +26,7 @@ from holdfast.bootstrap.workspace_choice import (
     workspace_around,
     workspace_for,
 )
+from holdfast.domain.errors import Refused
 from holdfast.values.classes import NamedTuple
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.bootstrap.stores import StoreWithoutWorkspace as StoreWithoutWorkspace
-    from holdfast.ports.store import KeySlot
+    from holdfast.ports.store import KeySlot, StoreKeys
     from holdfast.ports.store import Secret as Secret
 
 __all__ = [
@@ -100,22 +101,27 @@ class Keys:
     """Keys of an open, encrypted workspace."""
 
     def __init__(self, opened: OpenWorkspace) -> None:
-        self._store = opened.store
+        self._keys = opened.store.keys
 
     @property
     def used(self) -> str | None:
         """The id of the key that opened the store; None if the store is not encrypted."""
-        return self._store.used_key()
+        return None if self._keys is None else self._keys.used
 
     def all(self) -> Sequence[KeySlot]:
-        return self._store.key_slots()
+        return self._required().all()
 
     def add(self, secret: Secret) -> None:
-        self._store.add_key(secret)
+        self._required().add(secret)
 
     def change(self, secret: Secret) -> None:
         """Replace the key that opened the store."""
-        self._store.change_key(secret)
+        self._required().change(secret)
 
     def remove(self, key_id: str) -> None:
-        self._store.remove_key(key_id)
+        self._required().remove(key_id)
+
+    def _required(self) -> StoreKeys:
+        if self._keys is None:
+            raise Refused("the store is not encrypted and has no keys")
+        return self._keys

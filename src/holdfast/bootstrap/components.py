@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.local.layout import AGENT_STATES, EXTERNAL_PATHS
 from holdfast.components.installed import BuiltIn, InstalledComponents, has_git
 from holdfast.domain.errors import UsageError
 from holdfast.domain.sessions import SessionStatus
@@ -20,7 +19,6 @@ from holdfast.values.classes import replace
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from holdfast.adapters.local.local_store import LocalStore
     from holdfast.components.agents.component import KnownAgent
     from holdfast.domain.settings.schema import Settings
     from holdfast.domain.transcript_messages import MessageOf
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from holdfast.ports.objects import ObjectWriter
     from holdfast.ports.repository import WorkRepository
     from holdfast.ports.scan_hints import ReadingAid
-    from holdfast.ports.store import AgentStates, OpenStore, StoreFiles
+    from holdfast.ports.store import OpenStore, StoreFiles
 
 _AGENTS = "holdfast.interfaces.agents"
 """Agents are plug-ins above this layer, so the package is loaded by name, on demand."""
@@ -55,7 +53,7 @@ class LocalSecondReader:
         return ReadingProcess(writer, reading_job(self._settings, self._workspace, own_data, named))
 
 
-def with_parts(vault: Vault, environment: Mapping[str, str], store: LocalStore) -> Vault:
+def with_parts(vault: Vault, environment: Mapping[str, str], store: OpenStore) -> Vault:
     """The vault with components, and with access to the workspace's repository."""
 
     def repository() -> WorkRepository:
@@ -68,7 +66,7 @@ def with_parts(vault: Vault, environment: Mapping[str, str], store: LocalStore) 
 
 
 def components_of(
-    vault: Vault, environment: Mapping[str, str], store: LocalStore
+    vault: Vault, environment: Mapping[str, str], store: OpenStore
 ) -> InstalledComponents:
     """Nothing is imported before a component is needed."""
 
@@ -76,10 +74,9 @@ def components_of(
     with_nested = settings.git_nested == "on"
 
     def git() -> Component:
-        from holdfast.adapters.local.store_notes import StoredNestedRepositories
         from holdfast.components.git.component import GitComponent
 
-        noted = StoredNestedRepositories(store.notes)
+        noted = store.nested_repositories
         return GitComponent(
             environment, noted=noted, with_nested=with_nested, mirror=settings.mirror
         )
@@ -90,7 +87,7 @@ def components_of(
         return AgentsComponent(
             settings.agent_state,
             environment,
-            stored_agent_states(store),
+            store.agent_states,
             workspace=vault.workspace,
             stores=store.directory.parent.parent,
             sessions=lambda: _active_sessions(vault),
@@ -109,12 +106,9 @@ def components_of(
         return WorktreesComponent(environment, files=settings.worktree_files)
 
     def external() -> Component:
-        from holdfast.adapters.local.store_notes import StoredExternalPaths
         from holdfast.components.external.component import ExternalComponent
 
-        return ExternalComponent(
-            StoredExternalPaths(store.notes), stores=store.directory.parent.parent
-        )
+        return ExternalComponent(store.external_paths, stores=store.directory.parent.parent)
 
     def of_process() -> Component:
         from holdfast.components.environment.component import EnvironmentComponent
@@ -124,14 +118,14 @@ def components_of(
     built_in = {
         "git": BuiltIn(git, lambda workspace: with_nested or has_git(workspace)),
         "agents": BuiltIn(
-            agents, lambda _: bool(settings.agent_state) or store.notes.exists(AGENT_STATES)
+            agents, lambda _: bool(settings.agent_state) or store.agent_states.exist()
         ),
         "postgres": BuiltIn(
             postgres,
             lambda _: any(s[:1] in "/~" or environment.get(s) for s in settings.postgres),
         ),
         "worktrees": BuiltIn(worktrees, has_git),
-        "external": BuiltIn(external, lambda _: store.notes.exists(EXTERNAL_PATHS)),
+        "external": BuiltIn(external, lambda _: store.external_paths.exist()),
         "environment": BuiltIn(of_process, lambda _: True, recorded_only=True),
     }
 
@@ -145,14 +139,6 @@ def components_of(
             raise ComponentProblem(str(error)) from None
 
     return InstalledComponents(settings.components, built_in, within_time)
-
-
-def stored_agent_states(store: OpenStore) -> AgentStates:
-    from holdfast.adapters.local.local_store import LocalStore
-    from holdfast.adapters.local.store_notes import StoredAgentStates
-
-    assert isinstance(store, LocalStore)  # only local stores are opened for writing
-    return StoredAgentStates(store.notes)
 
 
 def _active_sessions(vault: Vault, *, of_agents: bool = False) -> list[str]:

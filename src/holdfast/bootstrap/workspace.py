@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from holdfast.adapters.local import system as processes
 from holdfast.adapters.local.identity import WorkspaceIdentity
@@ -38,8 +38,10 @@ from holdfast.values.classes import replace
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.unlock import Unlocked
     from holdfast.engine.bundles.importer import ImportOutcome, ImportRequest
+    from holdfast.ports.filesystem import Filesystem
     from holdfast.ports.progress import Progress
-    from holdfast.ports.store import Secret
+    from holdfast.ports.store import OpenStore, Secret
+    from holdfast.ports.system import Clock
 
 _PLAIN = (
     "Holdfast now protects {}. It is not a project: it has no git repository and no file such "
@@ -49,6 +51,24 @@ _PLAIN = (
 
 _HOOK_OPENING_S = 2.0
 """How long a hook waits for a lock holder without progress, before it knows the settings."""
+
+
+class StoreOpener(Protocol):
+    def __call__(
+        self,
+        fs: Filesystem,
+        layout: StoreLayout,
+        workspace: Path,
+        clock: Clock,
+        *,
+        purpose: str,
+        unlock: Callable[[StoreLayout], Unlocked] | None = None,
+    ) -> OpenStore:
+        """Open a store that exists; `unlock` is called for the keys of an encrypted one."""
+
+
+open_store: StoreOpener = LocalStore
+"""The adapter that keeps stores."""
 
 
 def open_workspace(
@@ -114,7 +134,7 @@ def open_workspace(
     def unlock(layout: StoreLayout) -> Unlocked:
         return unlock_store(layout, environment, given=secret, ask=ask_passphrase)
 
-    store = LocalStore(fs, layout, directory, clock, purpose=purpose, unlock=unlock)
+    store = open_store(fs, layout, directory, clock, purpose=purpose, unlock=unlock)
     store.patience_s = patience_s
     try:
         if not passive:
@@ -135,7 +155,7 @@ def open_workspace(
 def _compose(
     directory: Path,
     fs: LocalFilesystem,
-    store: LocalStore,
+    store: OpenStore,
     clock: SystemClock,
     environment: Mapping[str, str],
     file_filter: Callable[[Path], bool] | None,
@@ -155,7 +175,7 @@ def _compose(
 class _Composition:
     """See `holdfast.app.open_workspace.Composition`."""
 
-    def __init__(self, store: LocalStore, home: Path) -> None:
+    def __init__(self, store: OpenStore, home: Path) -> None:
         self._store, self._home = store, home
 
     def gather_settings(
@@ -176,7 +196,7 @@ class _Composition:
         return found.directory == self._store.directory
 
 
-def _spare_repositories(store: LocalStore, directory: Path) -> bool:
+def _spare_repositories(store: OpenStore, directory: Path) -> bool:
     """Returns whether the directory is not a project, so that this applies."""
     from holdfast.domain.paths import shows_project
 
@@ -224,7 +244,7 @@ def _free_space_in(layout: StoreLayout, needed_bytes: int, environment: Mapping[
 def _vault(
     workspace: Path,
     fs: LocalFilesystem,
-    store: LocalStore,
+    store: OpenStore,
     clock: SystemClock,
     settings: Settings,
     environment: Mapping[str, str],
@@ -247,7 +267,7 @@ def _vault(
         RandomIds(),
         processes,
         settings,
-        open_packs=store.objects.maintenance,
+        open_packs=store.open_packs,
         second_reader=LocalSecondReader(settings, workspace, store),
         make_room_elsewhere=lambda needed: _make_room_elsewhere(own, needed, environment),
     )

@@ -1,6 +1,7 @@
 """A store on this machine: its writer lock, files, restore journal, size, notes and keys.
 
-    OpenStore = WriterLock + StoreFiles + StoreParts, with a RestoreJournal and a SpaceMeter
+    OpenStore = WriterLock + StoreFiles + StoreParts, with a RestoreJournal, a SpaceMeter and, if
+    encrypted, StoreKeys
 
 These are local by design: a save becomes durable here, wherever it is copied later. Notes are
 durable, private, and encrypted in encrypted stores. Writers hold the store's lock.
@@ -13,12 +14,15 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from holdfast.domain.ids import Digest
+from holdfast.domain.ids import Digest, WorkspaceId
 from holdfast.values.classes import dataclass
 
 if TYPE_CHECKING:
     from holdfast.ports.agent_tools import RunningTools, ToolLog
+    from holdfast.ports.catalog import Catalog
     from holdfast.ports.event_log import ChangeListener, EventLog
+    from holdfast.ports.objects import ObjectStore, PackMaintenance
+    from holdfast.ports.scan_hints import StatCache
     from holdfast.ports.search import SearchIndex
     from holdfast.ports.story import Story
 
@@ -238,6 +242,12 @@ class StoreParts(Protocol):
     @property
     def external_paths(self) -> ExternalPaths: ...
 
+    @property
+    def agent_states(self) -> AgentStates: ...
+
+    @property
+    def nested_repositories(self) -> NestedRepositories: ...
+
 
 KEY_FILE = "key file"
 PASSPHRASE = "passphrase"
@@ -274,16 +284,58 @@ class KeySlot(Protocol):
     def kind(self) -> str: ...
 
 
+class StoreKeys(Protocol):
+    """The keys of an encrypted store."""
+
+    @property
+    def used(self) -> str:
+        """The id of the key that opened the store."""
+
+    def all(self) -> Sequence[KeySlot]: ...
+
+    def add(self, secret: Secret) -> None:
+        """Add a secret that opens the store."""
+
+    def change(self, secret: Secret) -> None:
+        """Replace the secret that opened the store."""
+
+    def remove(self, slot_id: str) -> None: ...
+
+
 class OpenStore(WriterLock, StoreFiles, StoreParts, Protocol):
+    """A store with its catalog and objects open."""
+
     lock_timeout_s: float
     patience_s: float | None
     """How long to wait for a lock holder that makes no progress; None means no limit."""
+
+    @property
+    def workspace_id(self) -> WorkspaceId: ...
+
+    @property
+    def objects(self) -> ObjectStore: ...
+
+    @property
+    def catalog(self) -> Catalog: ...
+
+    @property
+    def stat_cache(self) -> StatCache: ...
 
     @property
     def journal(self) -> RestoreJournal: ...
 
     @property
     def space(self) -> SpaceMeter: ...
+
+    @property
+    def keys(self) -> StoreKeys | None:
+        """None if the store is not encrypted."""
+
+    def open_packs(self) -> PackMaintenance: ...
+
+    def make_ready(self) -> None:
+        """Complete a store that is new, of an older format, or was interrupted. `objects` may be
+        another one afterwards."""
 
     def was_replaced(self) -> bool:
         """Whether another process has replaced the catalog, as a repair does, or deleted it."""
@@ -292,19 +344,5 @@ class OpenStore(WriterLock, StoreFiles, StoreParts, Protocol):
         """Release memory for store files until the store is used again."""
 
     def open_change_listener(self) -> ChangeListener: ...
-
-    def used_key(self) -> str | None:
-        """The id of the key that opened the store; None if the store is not encrypted."""
-
-    def key_slots(self) -> Sequence[KeySlot]:
-        """Every key of an encrypted store."""
-
-    def add_key(self, secret: Secret) -> None:
-        """Add a secret that opens this encrypted store."""
-
-    def change_key(self, secret: Secret) -> None:
-        """Replace the secret that opened the store."""
-
-    def remove_key(self, slot_id: str) -> None: ...
 
     def close(self) -> None: ...

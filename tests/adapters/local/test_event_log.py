@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from holdfast.adapters.local.encryption.cipher import Cipher
-from holdfast.adapters.local.event_log import SqliteEventLog, UnwritableEventLog
+from holdfast.adapters.local.event_log import (
+    InotifyListener,
+    PollingListener,
+    SqliteEventLog,
+    UnwritableEventLog,
+)
+from holdfast.adapters.local.layout import StoreLayout
+from holdfast.adapters.local.local_filesystem import LocalFilesystem
+from holdfast.adapters.local.local_store import LocalStore
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.system import SystemClock
-from holdfast.ports.event_log import EventCursors, EventsLost
+from holdfast.ports.event_log import ChangeListener, EventCursors, EventsLost
+from holdfast.ports.store import OpenStore
+from holdfast.testing.change_listener_contract import ChangeListenerContract
 from holdfast.testing.derived_contracts import EventLogContract, new_event
 
 pytestmark = pytest.mark.requirement("SE-9")
@@ -34,6 +45,33 @@ class TestSealedEventLog(EventLogContract):
 class TestEventLogInMemory(EventLogContract):
     def open_log(self, directory: Path) -> SqliteEventLog:
         return UnwritableEventLog(directory / "events.db", _lock(directory))
+
+
+class _LocalListener(ChangeListenerContract):
+    @contextmanager
+    def open_store(self, directory: Path) -> Iterator[LocalStore]:
+        fs, layout = LocalFilesystem(), _layout(directory)
+        if not layout.exists():
+            layout.create(fs, directory / "workspace")
+        store = LocalStore(fs, layout, directory / "workspace", SystemClock(), purpose="test")
+        with closing(store):
+            store.make_ready()
+            yield store
+
+
+class TestPollingListener(_LocalListener):
+    def listener_of(self, store: OpenStore) -> ChangeListener:
+        return PollingListener(StoreLayout(store.directory))
+
+
+@pytest.mark.linux
+class TestInotifyListener(_LocalListener):
+    def listener_of(self, store: OpenStore) -> ChangeListener:
+        return InotifyListener(StoreLayout(store.directory))
+
+
+def _layout(directory: Path) -> StoreLayout:
+    return StoreLayout(directory / "home" / "stores" / ("0" * 20))
 
 
 def test_numbers_are_kept_when_it_is_opened_again(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from holdfast.adapters.local.store_notes import (
     StoredNestedRepositories,
     StoreNotes,
 )
-from holdfast.adapters.memory.store import MemoryNotes
 from holdfast.ports.store import AgentStates, ExternalPaths, NestedRepositories
 from holdfast.testing.store_contracts import (
     AgentStatesContract,
@@ -48,13 +47,6 @@ class TestStoredNotes(AgentStatesContract, ExternalPathsContract, NestedReposito
 
 class TestSealedNotes(TestStoredNotes):
     cipher = Cipher(bytes(32))
-
-
-class TestNotesInMemory(TestStoredNotes):
-    _notes: ClassVar[dict[Path, MemoryNotes]] = {}
-
-    def notes(self, directory: Path) -> Notes:
-        return self._notes.setdefault(directory, MemoryNotes())
 
 
 @pytest.mark.parametrize("cipher", [None, Cipher(bytes(32))], ids=["plain", "sealed"])

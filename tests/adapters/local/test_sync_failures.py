@@ -62,7 +62,7 @@ def test_a_save_whose_sync_fails_is_refused_and_the_store_noted_as_suspect(works
         with pytest.raises(StoreSuspect, match="fsync failed") as failed:
             opened.save()
         assert failed.value.exit_status == 6
-        assert json.loads(_note(opened.store).read_bytes()) == ["objects/packs/00000001.pack"]
+        assert json.loads(_note(opened.local_store).read_bytes()) == ["objects/packs/00000001.pack"]
 
 
 def test_nothing_is_written_again_in_the_operation_whose_sync_failed(workspace: Path) -> None:
@@ -99,14 +99,14 @@ def _make_suspect(workspace: Path) -> str:
 def test_the_next_operation_reads_back_and_goes_on(workspace: Path) -> None:
     first = _make_suspect(workspace)
     with composed(workspace, fs=WatchedFilesystem(before=_failing_syncs()).as_port()) as opened:
-        assert json.loads(_note(opened.store).read_bytes()) == ["objects/packs/00000001.pack"]
+        assert json.loads(_note(opened.local_store).read_bytes()) == ["objects/packs/00000001.pack"]
     read: list[str] = []
     fs = WatchedFilesystem(before=lambda call: read.append(call.member))
     fill(workspace / "file", b"third")
     with composed(workspace, fs=fs.as_port()) as opened:
         second = opened.save()
         assert read.index("pread") < read.index("write"), "read back before anything is added"
-        assert not _note(opened.store).exists()
+        assert not _note(opened.local_store).exists()
         state = describe(workspace)
         opened.restore(first)
         opened.restore(second.id)
@@ -124,7 +124,7 @@ def test_the_same_process_is_not_stuck_after_a_failed_sync(workspace: Path) -> N
                 opened.save()
         fs.before = _nothing
         assert opened.save().changed.modified == 1
-        assert not _note(opened.store).exists()
+        assert not _note(opened.local_store).exists()
 
 
 def test_history_can_be_read_while_the_store_is_suspect(workspace: Path) -> None:
@@ -144,7 +144,7 @@ def test_what_cannot_be_read_back_is_forgotten_and_stored_again(workspace: Path)
         data = pack.read_bytes()
         at = data.index(content[100:200])
         pack.write_bytes(data[:at] + bytes(100) + data[at + 100 :])
-        _note(opened.store).write_text('["objects/packs/00000001.pack"]')
+        _note(opened.local_store).write_text('["objects/packs/00000001.pack"]')
     with open_workspace(workspace, create=False) as opened:
         problems = list(run_checks(opened.engine.vault, data=True, progress=NoProgress()))
         assert problems, "the checkpoint that needs it is named"
@@ -160,11 +160,11 @@ def test_what_cannot_be_read_back_is_forgotten_and_stored_again(workspace: Path)
 def test_databases_are_read_back_too(workspace: Path, name: str) -> None:
     with composed(workspace) as opened:
         first = opened.save()
-        _note(opened.store).write_text(json.dumps([name]))
+        _note(opened.local_store).write_text(json.dumps([name]))
     with composed(workspace) as opened:
         fill(workspace / "file", b"second")
         opened.save()
-        assert not _note(opened.store).exists()
+        assert not _note(opened.local_store).exists()
         opened.restore(first.id)
         assert (workspace / "file").read_bytes() == b"first"
 
@@ -172,10 +172,10 @@ def test_databases_are_read_back_too(workspace: Path, name: str) -> None:
 def test_a_note_that_cannot_be_read_means_everything(workspace: Path) -> None:
     with composed(workspace) as opened:
         opened.save()
-        _note(opened.store).write_bytes(b"\xff{torn")
+        _note(opened.local_store).write_bytes(b"\xff{torn")
         fill(workspace / "file", b"second")
         opened.save()
-        assert not _note(opened.store).exists()
+        assert not _note(opened.local_store).exists()
 
 
 def test_a_full_disk_at_the_sync_is_reported_as_a_full_disk(workspace: Path) -> None:
@@ -228,11 +228,11 @@ def test_a_row_whose_sync_fails_is_not_acknowledged_and_the_catalog_is_read_back
             vfs.failing = True
             with pytest.raises(StoreSuspect, match="catalog"):
                 opened.save()
-            assert json.loads(_note(opened.store).read_bytes()) == ["catalog.db"]
+            assert json.loads(_note(opened.local_store).read_bytes()) == ["catalog.db"]
             vfs.failing = False
             second = opened.save()
             assert second.parent == first.id
-            assert not _note(opened.store).exists()
+            assert not _note(opened.local_store).exists()
             assert list(opened.store.catalog.check()) == []
     finally:
         vfs.unregister()

@@ -28,13 +28,25 @@ from holdfast.ports.event_log import EventLog
 from holdfast.ports.objects import ObjectStore, PackMaintenance
 from holdfast.ports.scan_hints import StatCache
 from holdfast.ports.search import SearchIndex
-from holdfast.ports.store import RestoreJournal, SpaceMeter
+from holdfast.ports.store import (
+    AgentStates,
+    ExternalPaths,
+    NestedRepositories,
+    OpenStore,
+    RestoreJournal,
+    SpaceMeter,
+    StoreParts,
+)
 from holdfast.ports.story import Story
 from holdfast.testing.agent_tools_contract import RunningToolsContract, ToolLogContract
 from holdfast.testing.catalog_contract import CatalogContract
+from holdfast.testing.change_listener_contract import ChangeListenerContract
 from holdfast.testing.derived_contracts import EventLogContract, SearchIndexContract
 from holdfast.testing.object_store_contract import ObjectStoreContract
 from holdfast.testing.store_contracts import (
+    AgentStatesContract,
+    ExternalPathsContract,
+    NestedRepositoriesContract,
     PackMaintenanceContract,
     RestoreJournalContract,
     SpaceMeterContract,
@@ -100,6 +112,11 @@ class _Store:
         self._state = self._states.setdefault(directory, MemoryStoreState())
         yield MemoryStore(self._state, directory)
 
+    @contextmanager
+    def open_store(self, directory: Path) -> Iterator[OpenStore]:
+        with self.opened(directory) as store:
+            yield store
+
     open_lock = opened
     open_files = opened
 
@@ -131,6 +148,28 @@ class TestMemoryRestoreJournal(_Store, RestoreJournalContract):
 
 @pytest.mark.requirement("ST-3")
 class TestMemorySpaceMeter(_Store, SpaceMeterContract):
+    pass
+
+
+@pytest.mark.requirement("ST-3")
+class TestMemoryNotes(AgentStatesContract, ExternalPathsContract, NestedRepositoriesContract):
+    _states: ClassVar[dict[Path, MemoryStoreState]] = {}
+
+    def parts(self, directory: Path) -> StoreParts:
+        return MemoryStore(self._states.setdefault(directory, MemoryStoreState()), directory)
+
+    def open_states(self, directory: Path) -> AgentStates:
+        return self.parts(directory).agent_states
+
+    def open_paths(self, directory: Path) -> ExternalPaths:
+        return self.parts(directory).external_paths
+
+    def open_repositories(self, directory: Path) -> NestedRepositories:
+        return self.parts(directory).nested_repositories
+
+
+@pytest.mark.requirement("SE-9")
+class TestMemoryChangeListener(_Store, ChangeListenerContract):
     pass
 
 

@@ -39,10 +39,10 @@ from holdfast.domain.errors import (
 from holdfast.ports.filesystem import Filesystem
 
 if TYPE_CHECKING:
-    from holdfast.adapters.local.encryption.key_slots import KeySlot, KeySlots
+    from holdfast.adapters.local.encryption.store_keys import LocalStoreKeys
     from holdfast.adapters.local.encryption.unlock import Unlocked
     from holdfast.adapters.local.objects.maintenance import ScratchIndex
-    from holdfast.ports.store import Secret
+    from holdfast.ports.objects import PackMaintenance
     from holdfast.ports.system import Clock
 
 
@@ -232,35 +232,16 @@ class LocalStore(StorePlace):
 
         return opened_parts(path, self._keys, self.objects)
 
-    def used_key(self) -> str | None:
-        return None if self.unlocked is None else self.unlocked.slot_id
+    @property
+    def keys(self) -> LocalStoreKeys | None:
+        if self.unlocked is None:
+            return None
+        from holdfast.adapters.local.encryption.store_keys import LocalStoreKeys
 
-    def key_slots(self) -> tuple[KeySlot, ...]:
-        """Every key of an encrypted store."""
-        from holdfast.adapters.local.encryption.unlock import read_key_slots
+        return LocalStoreKeys(self._fs, self._layout, self, self.unlocked)
 
-        return read_key_slots(self._layout).slots
-
-    def add_key(self, secret: Secret) -> None:
-        """Add a secret that opens this encrypted store."""
-        self._change_slots(lambda slots, by: slots.adding(by.keys, secret))
-
-    def change_key(self, secret: Secret) -> None:
-        """Replace the secret that opened the store."""
-        self._change_slots(lambda slots, by: slots.replacing(by.slot_id, by.keys, secret))
-
-    def remove_key(self, slot_id: str) -> None:
-        self._change_slots(lambda slots, _: slots.without(slot_id))
-
-    def _change_slots(self, change: Callable[[KeySlots, Unlocked], KeySlots]) -> None:
-        from holdfast.adapters.local.encryption.unlock import read_key_slots, write_key_slots
-
-        with self.hold():
-            if self.unlocked is None:
-                raise Refused("the store is not encrypted and has no keys")
-            write_key_slots(
-                self._fs, self._layout, change(read_key_slots(self._layout), self.unlocked)
-            )
+    def open_packs(self) -> PackMaintenance:
+        return self.objects.maintenance()
 
     def close(self) -> None:
         super().close()

@@ -18,7 +18,9 @@ from holdfast.adapters.local.store_files import atomic_write, quarantine_directo
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.store_notes import (
     LocalRestoreJournal,
+    StoredAgentStates,
     StoredExternalPaths,
+    StoredNestedRepositories,
     StoreNotes,
     read_paths,
     write_paths,
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from holdfast.ports.agent_tools import RunningTools, ToolLog
     from holdfast.ports.event_log import ChangeListener, EventLog
     from holdfast.ports.search import SearchIndex
-    from holdfast.ports.store import ExternalPaths
+    from holdfast.ports.store import AgentStates, ExternalPaths, NestedRepositories
     from holdfast.ports.story import Story
     from holdfast.ports.system import Clock
 
@@ -215,6 +217,14 @@ class StorePlace:
     @property
     def external_paths(self) -> ExternalPaths:
         return StoredExternalPaths(self.notes)
+
+    @property
+    def agent_states(self) -> AgentStates:
+        return StoredAgentStates(self.notes)
+
+    @property
+    def nested_repositories(self) -> NestedRepositories:
+        return StoredNestedRepositories(self.notes)
 
     @property
     def directory(self) -> Path:

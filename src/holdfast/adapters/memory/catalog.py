@@ -28,9 +28,9 @@ _OUTLINE = attrgetter(
 )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _State:
-    """Everything, so that a transaction is a copy."""
+    """Everything, so that a transaction is a copy; compared by identity."""
 
     sessions: dict[SessionId, Session] = field(default_factory=dict)
     checkpoints: dict[CheckpointId, Checkpoint] = field(default_factory=dict)
@@ -269,6 +269,10 @@ class MemoryCatalog:
 
     def newest_of(self, session_id: SessionId, kinds: Sequence[Kind]) -> Checkpoint | None:
         return next((c for c in self._of(session_id)[::-1] if c.kind in kinds), None)
+
+    def version(self) -> object:
+        """Differs after every transaction."""
+        return self._state
 
     def settings(self) -> Mapping[str, str]:
         return dict(self._state.settings)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import count
 from operator import attrgetter
@@ -20,7 +21,9 @@ from holdfast.adapters.memory.search import MemorySearchIndex
 from holdfast.adapters.memory.story import MemoryStory
 from holdfast.domain.errors import Busy
 from holdfast.domain.events import Event, NewEvent
+from holdfast.domain.external_paths import MOST_NAMES
 from holdfast.domain.ids import Digest, WorkspaceId
+from holdfast.domain.paths import is_within
 from holdfast.ports.agent_tools import (
     LONGEST_CALL_NS,
     LoggedCall,
@@ -28,7 +31,9 @@ from holdfast.ports.agent_tools import (
     id_digest,
     name_digest,
 )
-from holdfast.ports.event_log import EventCursors
+from holdfast.ports.event_log import ChangeListener, EventCursors
+from holdfast.ports.objects import PackMaintenance
+from holdfast.ports.store import AgentStatesBySession
 
 _BEGINS_ABOVE = 1
 _EVENT = attrgetter("type", "at_ns", "session_id", "checkpoint", "about")
@@ -232,6 +237,82 @@ class MemoryRestoreJournal:
         self._notes.remove(_RECOVERED)
 
 
+class MemoryExternalPaths:
+    """See `holdfast.ports.store.ExternalPaths`."""
+
+    def __init__(self) -> None:
+        self._paths: list[bytes] = []
+
+    def exist(self) -> bool:
+        return bool(self._paths)
+
+    def load(self) -> list[bytes]:
+        return list(self._paths)
+
+    def add(self, paths: Sequence[bytes]) -> None:
+        older = [path for path in self._paths if path not in paths]
+        self._paths = [*older, *dict.fromkeys(paths)][-MOST_NAMES:]
+
+    def drop(self, paths: Sequence[bytes]) -> None:
+        self._paths = [n for n in self._paths if not any(is_within(n, path) for path in paths)]
+
+
+class MemoryAgentStates:
+    """See `holdfast.ports.store.AgentStates`."""
+
+    def __init__(self) -> None:
+        self._states: AgentStatesBySession | None = None
+
+    def exist(self) -> bool:
+        return self._states is not None
+
+    def load(self) -> AgentStatesBySession:
+        return deepcopy(self._states) if self._states is not None else {}
+
+    def replace(self, states: AgentStatesBySession) -> None:
+        self._states = deepcopy(states)
+
+
+class MemoryNestedRepositories:
+    """See `holdfast.ports.store.NestedRepositories`."""
+
+    def __init__(self) -> None:
+        self._directories: set[bytes] = set()
+
+    def load(self) -> list[bytes]:
+        return sorted(self._directories)
+
+    def add(self, git_directories: Sequence[bytes]) -> None:
+        self._directories.update(git_directories)
+
+
+_LOOK_S = 0.02
+
+
+class MemoryChangeListener:
+    """Compares versions often; see `holdfast.ports.event_log.ChangeListener`."""
+
+    def __init__(self, look: Callable[[], object]) -> None:
+        self._look = look
+        self._seen = look()
+        self._stopped = threading.Event()
+
+    def wait(self, timeout_s: float) -> bool:
+        while not self._stopped.is_set() and self._look() == self._seen:
+            if timeout_s <= 0:
+                return False
+            self._stopped.wait(min(_LOOK_S, timeout_s))
+            timeout_s -= _LOOK_S
+        self._seen = self._look()
+        return True
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def close(self) -> None:
+        return None
+
+
 @dataclass(slots=True)
 class MemoryStoreState:
     """Everything that stays when a store is closed and opened again."""
@@ -245,6 +326,9 @@ class MemoryStoreState:
     running_tools: MemoryRunningTools = field(default_factory=MemoryRunningTools)
     tool_log: MemoryToolLog = field(default_factory=MemoryToolLog)
     notes: MemoryNotes = field(default_factory=MemoryNotes)
+    external_paths: MemoryExternalPaths = field(default_factory=MemoryExternalPaths)
+    agent_states: MemoryAgentStates = field(default_factory=MemoryAgentStates)
+    nested_repositories: MemoryNestedRepositories = field(default_factory=MemoryNestedRepositories)
     named_paths: tuple[bytes, ...] = ()
     upkeep: dict[str, int] = field(default_factory=dict)
     released: threading.Condition = field(default_factory=threading.Condition)
@@ -281,9 +365,9 @@ class MemorySpaceMeter:
 
 
 class MemoryStore:
-    """A `holdfast.ports.store.WriterLock`, `holdfast.ports.store.StoreFiles` and
-    `holdfast.ports.store.StoreParts`; `objects`, `catalog`, `stat_cache`, `journal` and `space` are
-    separate ports."""
+    """See `holdfast.ports.store.OpenStore` for the contract of each member."""
+
+    keys = None
 
     def __init__(self, state: MemoryStoreState, directory: Path) -> None:
         self._state = state
@@ -297,10 +381,13 @@ class MemoryStore:
         self.events = state.events
         self.running_tools = state.running_tools
         self.tool_log = state.tool_log
-        self.notes = state.notes
+        self.external_paths = state.external_paths
+        self.agent_states = state.agent_states
+        self.nested_repositories = state.nested_repositories
         self.journal = MemoryRestoreJournal(state.notes)
         self.space = MemorySpaceMeter(state)
         self.lock_timeout_s = 30.0
+        self.patience_s: float | None = None
 
     @contextmanager
     def hold(self, *, wait: bool = True, looking: bool = False) -> Iterator[None]:
@@ -364,13 +451,13 @@ class MemoryStore:
         (self.quarantine_directory(occasion) / name).write_bytes(data)
 
     def read_purge_note(self) -> bytes | None:
-        return self.notes.read(_PURGE_NOTE)
+        return self._state.notes.read(_PURGE_NOTE)
 
     def write_purge_note(self, data: bytes) -> None:
-        self.notes.write(_PURGE_NOTE, data)
+        self._state.notes.write(_PURGE_NOTE, data)
 
     def remove_purge_note(self) -> None:
-        self.notes.remove(_PURGE_NOTE)
+        self._state.notes.remove(_PURGE_NOTE)
 
     def named_paths(self) -> tuple[bytes, ...]:
         return self._state.named_paths
@@ -379,11 +466,17 @@ class MemoryStore:
         self._state.named_paths = tuple(paths)
 
     def read_hint(self, name: str) -> bytes | None:
-        return self.notes.read(name)
+        return self._state.notes.read(name)
 
     def write_hint(self, name: str, data: bytes) -> bool:
-        self.notes.write(name, data)
+        self._state.notes.write(name, data)
         return True
+
+    def open_packs(self) -> PackMaintenance:
+        return self.objects.maintenance()
+
+    def open_change_listener(self) -> ChangeListener:
+        return MemoryChangeListener(lambda: (self.catalog.version(), self.story.version()))
 
     def make_ready(self) -> None:
         return None

@@ -275,6 +275,12 @@ class MemoryStory:
         """Whether nothing was ever written."""
         return not (self._last or self._facts or self._rollbacks)
 
+    def version(self) -> object:
+        """Differs after every write."""
+        statuses = [activity.status for activity in self._activities.values()]
+        rollbacks = [len(known) for known in self._rollbacks.values()]
+        return self._last, self._removals, statuses, rollbacks, dict(self._facts)
+
     def size_bytes(self) -> int:
         return sum(len(m.content) for _, m in self._messages)
 
