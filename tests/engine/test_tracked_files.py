@@ -260,7 +260,7 @@ def test_a_helped_first_save_has_the_tracked_and_named_files(project: Path) -> N
     fill(project / "d5/lib/named")
     with opened_new(project) as opened:
         with opened.store.hold():
-            opened.store.set_named_paths([b"d5/lib/named"])
+            opened.store.named_paths.replace([b"d5/lib/named"])
         saved = save(opened)
         require_as_if_alone(opened, saved)
         vault = opened.engine.vault
@@ -278,7 +278,7 @@ def test_a_named_file_is_captured_alone_and_noted_until_the_setting_is_off(proje
     with composed(project) as opened:
         assert b".env" not in saved_paths(opened)
         with opened.store.hold():
-            opened.store.set_named_paths([b".env", b"node_modules/x/y.js"])
+            opened.store.named_paths.replace([b".env", b"node_modules/x/y.js"])
         saved = opened.save()
         noted = {s.path: s.describe() for s in read_report(opened.engine.vault, saved)}
         assert noted[b".env"] == (
@@ -303,7 +303,7 @@ def test_under_a_watch_a_file_that_a_tool_names_is_captured_at_once(project: Pat
         store = one.opened.store
         for named in ([b"a/b/.env"], [b"a/b/.env", b"src/lib/scratch.ts"], [b"src/lib/scratch.ts"]):
             with store.hold():
-                store.set_named_paths(named)
+                store.named_paths.replace(named)
             assert one.seen() == one.from_nothing()
             one.save()
             assert one.seen() == one.from_nothing()
@@ -316,7 +316,7 @@ def test_a_restore_to_before_a_file_was_captured_leaves_it_alone(project: Path) 
     with composed(project) as opened:
         before = opened.save()
         with opened.store.hold():
-            opened.store.set_named_paths([b".env"])
+            opened.store.named_paths.replace([b".env"])
         opened.save()
         fill(project / "src/main.ts", b"changed")
         opened.restore(before.id)
@@ -331,7 +331,7 @@ def test_a_named_file_above_the_size_cap_is_reported_and_left_out(project: Path)
     configure(project, max_file_size=1_000)
     with composed(project) as opened:
         with opened.store.hold():
-            opened.store.set_named_paths([b"big.bin"])
+            opened.store.named_paths.replace([b"big.bin"])
         reasons = {s.path: s.reason for s in read_report(opened.engine.vault, opened.save())}
     assert reasons[b"big.bin"] is SkipReason.TOO_LARGE
 

@@ -131,7 +131,7 @@ class Workspace:
 
     @property
     def has_unfinished_purge(self) -> bool:
-        return self._opened.store.read_purge_note() is not None
+        return self._opened.store.purge_note.read() is not None
 
     def former_store(self) -> tuple[Path, bool] | None:
         """The store that was missing when the current one was created, and whether it is back."""

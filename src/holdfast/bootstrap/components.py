@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from holdfast.ports.objects import ObjectWriter
     from holdfast.ports.repository import WorkRepository
     from holdfast.ports.scan_hints import ReadingAid
-    from holdfast.ports.store import OpenStore, StoreFiles
+    from holdfast.ports.store import OpenStore
 
 _AGENTS = "holdfast.interfaces.agents"
 """Agents are plug-ins above this layer, so the package is loaded by name, on demand."""
@@ -36,10 +36,10 @@ _AGENTS = "holdfast.interfaces.agents"
 class LocalSecondReader:
     """See `holdfast.ports.scan_hints.SecondReader`: another process, imported on use."""
 
-    def __init__(self, settings: Settings, workspace: Path, files: StoreFiles) -> None:
+    def __init__(self, settings: Settings, workspace: Path, store: OpenStore) -> None:
         self._settings = settings
         self._workspace = workspace
-        self._files = files
+        self._store = store
 
     def aid_for(self, writer: ObjectWriter) -> ReadingAid | None:
         from holdfast.adapters.local.objects.writer import LocalObjectWriter
@@ -48,8 +48,8 @@ class LocalSecondReader:
         if not isinstance(writer, LocalObjectWriter) or not writer.nothing_stored_yet:
             return None
         by_tools = self._settings.capture_named_ignored == "on"
-        named = self._files.named_paths() if by_tools else ()
-        own_data = self._files.path_inside_workspace()
+        named = self._store.named_paths.load() if by_tools else ()
+        own_data = self._store.path_inside_workspace()
         return ReadingProcess(writer, reading_job(self._settings, self._workspace, own_data, named))
 
 

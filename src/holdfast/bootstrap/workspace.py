@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -37,10 +37,11 @@ from holdfast.values.classes import replace
 
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.unlock import Unlocked
+    from holdfast.domain.ids import Digest
     from holdfast.engine.bundles.importer import ImportOutcome, ImportRequest
     from holdfast.ports.filesystem import Filesystem
     from holdfast.ports.progress import Progress
-    from holdfast.ports.store import OpenStore, Secret
+    from holdfast.ports.store import OpenStore, Secret, StoresWithObjects
     from holdfast.ports.system import Clock
 
 _PLAIN = (
@@ -222,6 +223,12 @@ def _make_room_elsewhere(
     forget_sizes(own.home)
 
 
+def _search_other_stores(own: StoreLayout, digests: Collection[Digest]) -> StoresWithObjects:
+    from holdfast.adapters.local.all_stores import stores_with  # only purges search
+
+    return stores_with(own, digests)
+
+
 def _free_space_in(layout: StoreLayout, needed_bytes: int, environment: Mapping[str, str]) -> bool:
     """Free space in one store; returns whether more is needed."""
     from holdfast.adapters.local.all_stores import forget_sizes
@@ -270,6 +277,7 @@ def _vault(
         open_packs=store.open_packs,
         second_reader=LocalSecondReader(settings, workspace, store),
         make_room_elsewhere=lambda needed: _make_room_elsewhere(own, needed, environment),
+        search_other_stores=lambda digests: _search_other_stores(own, digests),
     )
     return with_parts(vault, environment, store)
 

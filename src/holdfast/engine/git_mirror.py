@@ -54,7 +54,7 @@ class History:
         self._until_ns = None if patience_ns is None else clock.monotonic_ns() + patience_ns
         included = vault.settings.include
         self._included = IncludePatterns.parse(included) if included else None
-        self._named = frozenset(vault.files.named_paths())
+        self._named = frozenset(vault.parts.named_paths.load())
 
     @property
     def owner(self) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,7 +38,14 @@ if TYPE_CHECKING:
     from holdfast.ports.repository import WorkRepository
     from holdfast.ports.scan_hints import SecondReader, StatCache
     from holdfast.ports.search import SearchIndex
-    from holdfast.ports.store import RestoreJournal, SpaceMeter, StoreFiles, StoreParts, WriterLock
+    from holdfast.ports.store import (
+        RestoreJournal,
+        SpaceMeter,
+        StoreFiles,
+        StoreParts,
+        StoresWithObjects,
+        WriterLock,
+    )
     from holdfast.ports.story import Story
     from holdfast.ports.system import Clock, IdSource, Processes
 
@@ -74,6 +81,10 @@ def _free_no_other_store(needed_bytes: int) -> None:
     """For a store that cannot free space in other stores."""
 
 
+def _search_no_other_store(digests: Collection[Digest]) -> StoresWithObjects:
+    return (), ()
+
+
 @dataclass(frozen=True, slots=True)
 class Vault:
     """One workspace, its store, its settings, and the outside world as ports."""
@@ -100,6 +111,7 @@ class Vault:
     open_packs: Callable[[], PackMaintenance] = _no_packs
     second_reader: SecondReader | None = None
     make_room_elsewhere: Callable[[int], None] = _free_no_other_store
+    search_other_stores: Callable[[Collection[Digest]], StoresWithObjects] = _search_no_other_store
 
     @property
     def story(self) -> Story:

@@ -9,12 +9,12 @@ durable, private, and encrypted in encrypted stores. Writers hold the store's lo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from holdfast.domain.ids import Digest, WorkspaceId
+from holdfast.domain.ids import WorkspaceId
 from holdfast.values.classes import dataclass
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class WriterLock(Protocol):
 
 
 class StoreFiles(Protocol):
-    """Store files, for proofs that content is gone, for quarantine, and for small notes."""
+    """The files of a store, and where they are."""
 
     @property
     def directory(self) -> Path:
@@ -69,39 +69,52 @@ class StoreFiles(Protocol):
     def erase_leftovers(self) -> None:
         """Remove temporary files of killed writers. All removals so far are then durable."""
 
-    def search_other_stores(
-        self, digests: Collection[Digest]
-    ) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-        """This user's workspaces whose stores have any of these objects, and stores that cannot be
-        searched because they are encrypted or unreadable."""
 
-    def quarantine_directory(self, occasion: str) -> Path:
-        """A new directory for quarantined files."""
+class Quarantine(Protocol):
+    """Where damaged files are kept, for people to look into."""
 
-    def quarantine_note(self, occasion: str, name: str, data: bytes) -> None:
-        """Write a note into a new quarantine directory of that kind; durable."""
+    def new_directory(self, occasion: str) -> Path: ...
 
-    def read_purge_note(self) -> bytes | None:
-        """The record of an unfinished purge, or None."""
+    def add_note(self, occasion: str, name: str, data: bytes) -> None:
+        """Write a note into a new directory of that kind; durable."""
 
-    def write_purge_note(self, data: bytes) -> None:
+
+class PurgeNote(Protocol):
+    """The record of an unfinished purge, so that it can be finished after a crash."""
+
+    def read(self) -> bytes | None: ...
+
+    def write(self, data: bytes) -> None:
         """Durable when it returns."""
 
-    def remove_purge_note(self) -> None:
+    def remove(self) -> None:
         """Durable when it returns."""
 
-    def named_paths(self) -> tuple[bytes, ...]:
-        """Ignored files of the workspace that tools named, oldest first."""
 
-    def set_named_paths(self, paths: Sequence[bytes]) -> None:
-        """Replace the list; durable when this returns. Called with the lock held."""
+class NamedPaths(Protocol):
+    """Ignored files of the workspace that tools named."""
 
-    def read_hint(self, name: str) -> bytes | None:
-        """A small file on which nothing depends; None if it is missing or unusable."""
+    def load(self) -> tuple[bytes, ...]:
+        """Oldest first; empty if the list is unusable."""
 
-    def write_hint(self, name: str, data: bytes) -> bool:
+    def replace(self, paths: Sequence[bytes]) -> None:
+        """Durable when this returns. Called with the lock held."""
+
+
+class Hints(Protocol):
+    """Small files of automatic work, by name. Nothing depends on them."""
+
+    def read(self, name: str) -> bytes | None:
+        """None if it is missing or unusable."""
+
+    def write(self, name: str, data: bytes) -> bool:
         """Replace a hint as a whole, encrypted in encrypted stores. It is not synced, because
         agents wait for it. Returns whether that worked, and never raises `OSError`."""
+
+
+StoresWithObjects: TypeAlias = tuple[tuple[Path, ...], tuple[Path, ...]]
+"""This user's workspaces whose stores have any of some objects, and stores that cannot be searched
+because they are encrypted or unreadable."""
 
 
 class RestoreJournal(Protocol):
@@ -213,7 +226,7 @@ class NestedRepositories(Protocol):
 
 
 class StoreParts(Protocol):
-    """Parts that a plain save does not use; each is opened on first use."""
+    """Parts that are opened on first use; a plain save uses hardly any."""
 
     def has_story(self) -> bool:
         """Whether there is a story: one system call, nothing is opened."""
@@ -240,6 +253,12 @@ class StoreParts(Protocol):
     def tool_log(self) -> ToolLog: ...
 
     @property
+    def hints(self) -> Hints: ...
+
+    @property
+    def named_paths(self) -> NamedPaths: ...
+
+    @property
     def external_paths(self) -> ExternalPaths: ...
 
     @property
@@ -247,6 +266,12 @@ class StoreParts(Protocol):
 
     @property
     def nested_repositories(self) -> NestedRepositories: ...
+
+    @property
+    def purge_note(self) -> PurgeNote: ...
+
+    @property
+    def quarantine(self) -> Quarantine: ...
 
 
 KEY_FILE = "key file"

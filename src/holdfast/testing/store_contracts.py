@@ -19,7 +19,11 @@ from holdfast.ports.objects import ObjectStore, PackMaintenance, all_digests
 from holdfast.ports.store import (
     AgentStates,
     ExternalPaths,
+    Hints,
+    NamedPaths,
     NestedRepositories,
+    PurgeNote,
+    Quarantine,
     RestoreJournal,
     SpaceMeter,
     StoreFiles,
@@ -163,46 +167,77 @@ class StoreFilesContract:
         with self.open_files(tmp_path) as files:
             assert list(files.problems()) == []
             assert files.path_inside_workspace() is None
-            assert files.search_other_stores([]) == ((), ())
             files.erase_leftovers()
 
-    def test_the_purge_note_is_there_until_it_is_removed(self, tmp_path: Path) -> None:
-        with self.open_files(tmp_path) as files:
-            assert files.read_purge_note() is None
-            files.write_purge_note(b"paths")
-        with self.open_files(tmp_path) as files:
-            assert files.read_purge_note() == b"paths"
-            files.remove_purge_note()
-            assert files.read_purge_note() is None
 
-    def test_named_paths_keep_their_order_and_bytes(self, tmp_path: Path) -> None:
-        with self.open_files(tmp_path) as files:
-            assert files.named_paths() == ()
-            files.set_named_paths([b"b", b"a\xff", b"c"])
-        with self.open_files(tmp_path) as files:
-            assert files.named_paths() == (b"b", b"a\xff", b"c")
+class PurgeNoteContract:
+    """Subclass it, and define how to open a store's purge note."""
+
+    def open_note(self, directory: Path) -> PurgeNote:
+        raise NotImplementedError
+
+    def test_the_purge_note_is_there_until_it_is_removed(self, tmp_path: Path) -> None:
+        note = self.open_note(tmp_path)
+        assert note.read() is None
+        note.write(b"paths")
+        note = self.open_note(tmp_path)
+        assert note.read() == b"paths"
+        note.remove()
+        note.remove()
+        assert note.read() is None
+
+
+class HintsContract:
+    """Subclass it, and define how to open a store's hints."""
+
+    def open_hints(self, directory: Path) -> Hints:
+        raise NotImplementedError
+
+    def is_sealed(self) -> bool:
+        return False
 
     def test_a_hint_is_read_as_it_was_last_written(self, tmp_path: Path) -> None:
-        with self.open_files(tmp_path) as files:
-            assert files.read_hint("main-branches") is None
-            assert files.write_hint("main-branches", b"a hint")
-            assert files.write_hint("main-branches", b"another hint")
-        with self.open_files(tmp_path) as files:
-            assert files.read_hint("main-branches") == b"another hint"
-            assert files.read_hint("hook-events") is None
-            found = [path for path in files.files() if path.name == "main-branches"]
-            shown = any(path.read_bytes() == b"another hint" for path in found)
-            assert not (shown and files.is_sealed())
+        hints = self.open_hints(tmp_path)
+        assert hints.read("main-branches") is None
+        assert hints.write("main-branches", b"a hint")
+        assert hints.write("main-branches", b"another hint")
+        hints = self.open_hints(tmp_path)
+        assert hints.read("main-branches") == b"another hint"
+        assert hints.read("hook-events") is None
+        shown = [path.read_bytes() for path in tmp_path.rglob("main-branches")]
+        assert not (self.is_sealed() and b"another hint" in shown)
+
+
+class NamedPathsContract:
+    """Subclass it, and define how to open a store's named paths."""
+
+    def open_named(self, directory: Path) -> NamedPaths:
+        raise NotImplementedError
+
+    def test_named_paths_keep_their_order_and_bytes(self, tmp_path: Path) -> None:
+        named = self.open_named(tmp_path)
+        assert named.load() == ()
+        named.replace([b"b", b"a\xff", b"c"])
+        named = self.open_named(tmp_path)
+        assert named.load() == (b"b", b"a\xff", b"c")
+
+
+class QuarantineContract:
+    """Subclass it, and define how to open a store's quarantine."""
+
+    def open_quarantine(self, directory: Path) -> Quarantine:
+        raise NotImplementedError
+
+    def is_sealed(self) -> bool:
+        return False
 
     def test_every_occasion_has_a_directory_of_its_own(self, tmp_path: Path) -> None:
-        with self.open_files(tmp_path) as files:
-            first = files.quarantine_directory("today")
-            assert first != files.quarantine_directory("today")
-            files.quarantine_note("today", "note", b"content")
-            found = [path for path in files.files() if path.name == "note"]
-            assert len(found) == 1
-            sealed = found[0].read_bytes() != b"content"
-            assert sealed == files.is_sealed()
+        quarantine = self.open_quarantine(tmp_path)
+        first = quarantine.new_directory("today")
+        assert first != quarantine.new_directory("today")
+        quarantine.add_note("today", "note", b"content")
+        (note,) = tmp_path.rglob("note")
+        assert (note.read_bytes() != b"content") == self.is_sealed()
 
 
 class AgentStatesContract:

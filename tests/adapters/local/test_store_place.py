@@ -14,8 +14,19 @@ from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.store_place import StorePlace
 from holdfast.adapters.local.system import SystemClock
-from holdfast.ports.store import RestoreJournal, SpaceMeter
+from holdfast.ports.store import (
+    Hints,
+    NamedPaths,
+    PurgeNote,
+    Quarantine,
+    RestoreJournal,
+    SpaceMeter,
+)
 from holdfast.testing.store_contracts import (
+    HintsContract,
+    NamedPathsContract,
+    PurgeNoteContract,
+    QuarantineContract,
     RestoreJournalContract,
     SpaceMeterContract,
     StoreFilesContract,
@@ -87,6 +98,31 @@ class TestSealedSpaceMeter(_Sealed, SpaceMeterContract):
 
 
 class TestStoreFiles(_Place, StoreFilesContract):
+    pass
+
+
+class TestNotes(_Place, HintsContract, NamedPathsContract, PurgeNoteContract, QuarantineContract):
+    def place(self, directory: Path) -> StorePlace:
+        with self.opened(directory) as place:
+            return place
+
+    def open_note(self, directory: Path) -> PurgeNote:
+        return self.place(directory).purge_note
+
+    def open_hints(self, directory: Path) -> Hints:
+        return self.place(directory).hints
+
+    def open_named(self, directory: Path) -> NamedPaths:
+        return self.place(directory).named_paths
+
+    def open_quarantine(self, directory: Path) -> Quarantine:
+        return self.place(directory).quarantine
+
+    def is_sealed(self) -> bool:
+        return self.keys is not None
+
+
+class TestSealedNotes(_Sealed, TestNotes):
     pass
 
 

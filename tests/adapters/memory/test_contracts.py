@@ -31,8 +31,12 @@ from holdfast.ports.search import SearchIndex
 from holdfast.ports.store import (
     AgentStates,
     ExternalPaths,
+    Hints,
+    NamedPaths,
     NestedRepositories,
     OpenStore,
+    PurgeNote,
+    Quarantine,
     RestoreJournal,
     SpaceMeter,
     StoreParts,
@@ -46,8 +50,12 @@ from holdfast.testing.object_store_contract import ObjectStoreContract
 from holdfast.testing.store_contracts import (
     AgentStatesContract,
     ExternalPathsContract,
+    HintsContract,
+    NamedPathsContract,
     NestedRepositoriesContract,
     PackMaintenanceContract,
+    PurgeNoteContract,
+    QuarantineContract,
     RestoreJournalContract,
     SpaceMeterContract,
     StoreFilesContract,
@@ -152,7 +160,15 @@ class TestMemorySpaceMeter(_Store, SpaceMeterContract):
 
 
 @pytest.mark.requirement("ST-3")
-class TestMemoryNotes(AgentStatesContract, ExternalPathsContract, NestedRepositoriesContract):
+class TestMemoryNotes(
+    AgentStatesContract,
+    ExternalPathsContract,
+    HintsContract,
+    NamedPathsContract,
+    NestedRepositoriesContract,
+    PurgeNoteContract,
+    QuarantineContract,
+):
     _states: ClassVar[dict[Path, MemoryStoreState]] = {}
 
     def parts(self, directory: Path) -> StoreParts:
@@ -163,6 +179,18 @@ class TestMemoryNotes(AgentStatesContract, ExternalPathsContract, NestedReposito
 
     def open_paths(self, directory: Path) -> ExternalPaths:
         return self.parts(directory).external_paths
+
+    def open_hints(self, directory: Path) -> Hints:
+        return self.parts(directory).hints
+
+    def open_named(self, directory: Path) -> NamedPaths:
+        return self.parts(directory).named_paths
+
+    def open_note(self, directory: Path) -> PurgeNote:
+        return self.parts(directory).purge_note
+
+    def open_quarantine(self, directory: Path) -> Quarantine:
+        return self.parts(directory).quarantine
 
     def open_repositories(self, directory: Path) -> NestedRepositories:
         return self.parts(directory).nested_repositories

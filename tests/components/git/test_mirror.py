@@ -242,7 +242,7 @@ def test_an_ignored_file_that_a_tool_named_stays_out(place: Path) -> None:
     with SessionCheckpointer(place, "s") as session:
         store = store_of(session)
         with store.hold():
-            store.set_named_paths([b".env"])
+            store.named_paths.replace([b".env"])
         made = session.checkpoint("with a secret")
         assert ".env" in {a.path for a in get_snapshot(session, made).artifacts}
     assert git(place, "log", "--all", "-S", "SECRET", "--format=%H") == ""

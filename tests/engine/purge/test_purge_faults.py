@@ -80,7 +80,7 @@ class Secretive:
             try:
                 assert purge(opened.engine, REQUEST).proof.traces == ()
             except NotFound:
-                assert opened.store.read_purge_note() is None
+                assert opened.store.purge_note.read() is None
         assert places_of(self.store, NEEDLES) == []
         assert not self.has_the_secret()
         assert not (self.store / "purge").exists()

@@ -97,11 +97,11 @@ def test_an_ignored_file_that_was_purged_is_not_captured_again(workspace: Path) 
     with SessionCheckpointer(workspace, "one") as session:
         store = store_of(session)
         with store.hold():
-            store.set_named_paths([b".env", b"other"])
+            store.named_paths.replace([b".env", b"other"])
         session.checkpoint("with the secret")
         session.purge_paths(".env")
         session.checkpoint("without it")
-        assert store.named_paths() == (b"other",)
+        assert store.named_paths.load() == (b"other",)
     assert places_of(store.directory, WORDS[:1]) == []
 
 
@@ -117,16 +117,16 @@ def test_a_purge_interrupted_before_its_transaction_has_no_effect_on_the_next(
     with SessionCheckpointer(workspace, "one") as session:
         store = store_of(session)
         with store.hold():
-            store.set_named_paths([b".env"])
+            store.named_paths.replace([b".env"])
         saved = session.checkpoint("with both")
         with monkeypatch.context() as patched:
             patched.setattr(purge, "_record", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 session.purge_paths(".env")
-        assert store.read_purge_note() is not None
+        assert store.purge_note.read() is not None
         assert not session.purge_paths("other.txt").resumed
-        assert store.read_purge_note() is None
-        assert store.named_paths() == (b".env",)
+        assert store.purge_note.read() is None
+        assert store.named_paths.load() == (b".env",)
         assert {a.path for a in get_snapshot(session, saved).artifacts} >= {".env"}
     _require_sound(workspace)
 

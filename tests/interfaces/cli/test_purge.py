@@ -227,7 +227,7 @@ def test_an_interrupted_purge_is_mentioned_by_every_command_and_finished_by_the_
         with vault.lock.hold():
             plan = plan_purge(vault, PurgeRequest((b".env",)))
             purge._store(vault, plan)
-            vault.files.write_purge_note(purge._encode_note(plan.gone, token="this one"))
+            vault.parts.purge_note.write(purge._encode_note(plan.gone, token="this one"))
             purge._record(vault, plan, "this one")
     assert "a purge was interrupted" in cli("log").err
     assert places_of(store, [SECRET.encode()])

@@ -30,7 +30,7 @@ def workspace(workspace: Path) -> Path:
 def _name(session: SessionCheckpointer, *paths: bytes) -> None:
     vault = engine_of(session).vault
     with vault.lock.hold():
-        vault.files.set_named_paths(paths)
+        vault.parts.named_paths.replace(paths)
 
 
 @pytest.mark.parametrize("path", [".env", "secrets/key", ".holdfast/workspace.json"])

@@ -18,6 +18,7 @@ from holdfast.adapters.local.store_errors import store_trouble
 from holdfast.adapters.local.store_files import (
     atomic_write,
     quarantine,
+    quarantine_directory,
     read_own_file,
     sync_directory,
 )
@@ -269,6 +270,71 @@ class StoredNestedRepositories:
         all_of_them = sorted({*known, *git_directories})
         if all_of_them != known:
             write_paths(self._notes, NESTED_REPOSITORIES, all_of_them)
+
+
+class StoredHints:
+    """See `holdfast.ports.store.Hints`."""
+
+    def __init__(self, notes: StoreNotes) -> None:
+        self._notes = notes
+
+    def read(self, name: str) -> bytes | None:
+        return self._notes.read_hint(name)
+
+    def write(self, name: str, data: bytes) -> bool:
+        return self._notes.write_hint(name, data)
+
+
+class StoredNamedPaths:
+    """See `holdfast.ports.store.NamedPaths`."""
+
+    def __init__(self, notes: Notes, name: str) -> None:
+        self._notes = notes
+        self._name = name
+
+    def load(self) -> tuple[bytes, ...]:
+        try:
+            return tuple(read_paths(self._notes, self._name))
+        except ValueError:
+            return ()  # tools name them again
+
+    def replace(self, paths: Sequence[bytes]) -> None:
+        write_paths(self._notes, self._name, paths)
+
+
+class StoredPurgeNote:
+    """See `holdfast.ports.store.PurgeNote`."""
+
+    def __init__(self, notes: StoreNotes, name: str) -> None:
+        self._notes = notes
+        self._name = name
+
+    def read(self) -> bytes | None:
+        return self._notes.read(self._name)
+
+    def write(self, data: bytes) -> None:
+        self._notes.write(self._name, data)
+
+    def remove(self) -> None:
+        self._notes.remove(self._name)
+        self._notes.sync_removals()
+
+
+class LocalQuarantine:
+    """See `holdfast.ports.store.Quarantine`."""
+
+    def __init__(self, fs: Filesystem, store: Path, notes: StoreNotes) -> None:
+        self._fs = fs
+        self._store = store
+        self._notes = notes
+
+    def new_directory(self, occasion: str) -> Path:
+        return quarantine_directory(self._store, occasion)
+
+    def add_note(self, occasion: str, name: str, data: bytes) -> None:
+        with store_trouble("quarantining damaged files"):
+            path = self.new_directory(occasion) / name
+            atomic_write(self._fs, os.fsencode(path), self._notes.sealed(name, data))
 
 
 def read_paths(notes: Notes, name: str) -> list[bytes]:

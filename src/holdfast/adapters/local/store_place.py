@@ -7,26 +7,28 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.adapters.local.layout import RUNNING_TOOLS, StoreLayout
 from holdfast.adapters.local.store_errors import SyncFailures, store_trouble
-from holdfast.adapters.local.store_files import atomic_write, quarantine_directory, sync_directory
+from holdfast.adapters.local.store_files import sync_directory
 from holdfast.adapters.local.store_lock import StoreLock
 from holdfast.adapters.local.store_notes import (
+    LocalQuarantine,
     LocalRestoreJournal,
     StoredAgentStates,
     StoredExternalPaths,
+    StoredHints,
+    StoredNamedPaths,
     StoredNestedRepositories,
+    StoredPurgeNote,
     StoreNotes,
-    read_paths,
-    write_paths,
 )
 from holdfast.domain.errors import StoreDamaged
-from holdfast.domain.ids import Digest, WorkspaceId
+from holdfast.domain.ids import WorkspaceId
 from holdfast.ports.filesystem import Filesystem
 
 if TYPE_CHECKING:
@@ -34,7 +36,15 @@ if TYPE_CHECKING:
     from holdfast.ports.agent_tools import RunningTools, ToolLog
     from holdfast.ports.event_log import ChangeListener, EventLog
     from holdfast.ports.search import SearchIndex
-    from holdfast.ports.store import AgentStates, ExternalPaths, NestedRepositories
+    from holdfast.ports.store import (
+        AgentStates,
+        ExternalPaths,
+        Hints,
+        NamedPaths,
+        NestedRepositories,
+        PurgeNote,
+        Quarantine,
+    )
     from holdfast.ports.story import Story
     from holdfast.ports.system import Clock
 
@@ -215,6 +225,14 @@ class StorePlace:
         return LocalToolLog(self._layout.directory, self.notes)
 
     @property
+    def hints(self) -> Hints:
+        return StoredHints(self.notes)
+
+    @property
+    def named_paths(self) -> NamedPaths:
+        return StoredNamedPaths(self.notes, self._layout.named_paths.name)
+
+    @property
     def external_paths(self) -> ExternalPaths:
         return StoredExternalPaths(self.notes)
 
@@ -225,6 +243,14 @@ class StorePlace:
     @property
     def nested_repositories(self) -> NestedRepositories:
         return StoredNestedRepositories(self.notes)
+
+    @property
+    def purge_note(self) -> PurgeNote:
+        return StoredPurgeNote(self.notes, self._layout.purge_note.name)
+
+    @property
+    def quarantine(self) -> Quarantine:
+        return LocalQuarantine(self._fs, self._layout.directory, self.notes)
 
     @property
     def directory(self) -> Path:
@@ -243,31 +269,6 @@ class StorePlace:
         except StoreDamaged as error:
             yield error.message
 
-    def read_purge_note(self) -> bytes | None:
-        return self.notes.read(self._layout.purge_note.name)
-
-    def write_purge_note(self, data: bytes) -> None:
-        self.notes.write(self._layout.purge_note.name, data)
-
-    def remove_purge_note(self) -> None:
-        self.notes.remove(self._layout.purge_note.name)
-        self.notes.sync_removals()
-
-    def named_paths(self) -> tuple[bytes, ...]:
-        try:
-            return tuple(read_paths(self.notes, self._layout.named_paths.name))
-        except ValueError:
-            return ()  # tools name them again
-
-    def set_named_paths(self, paths: Sequence[bytes]) -> None:
-        write_paths(self.notes, self._layout.named_paths.name, paths)
-
-    def read_hint(self, name: str) -> bytes | None:
-        return self.notes.read_hint(name)
-
-    def write_hint(self, name: str, data: bytes) -> bool:
-        return self.notes.write_hint(name, data)
-
     def erase_leftovers(self) -> None:
         with store_trouble("removing temporary files"):
             for path in self._layout.directory.glob(".*.new"):
@@ -282,26 +283,11 @@ class StorePlace:
         """Without a key, nothing can be opened."""
         return iter(())
 
-    def quarantine_note(self, occasion: str, name: str, data: bytes) -> None:
-        with store_trouble("quarantining damaged files"):
-            path = self.quarantine_directory(occasion) / name
-            atomic_write(self._fs, os.fsencode(path), self.notes.sealed(name, data))
-
-    def quarantine_directory(self, occasion: str) -> Path:
-        return quarantine_directory(self._layout.directory, occasion)
-
     def is_sealed(self) -> bool:
         return self.notes.is_sealed()
 
     def _fold_logs(self) -> None:
         """Without an open database there is no log to fold."""
-
-    def search_other_stores(
-        self, digests: Collection[Digest]
-    ) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-        from holdfast.adapters.local.all_stores import stores_with
-
-        return stores_with(self._layout, digests)
 
     def path_inside_workspace(self) -> bytes | None:
         try:

@@ -7,7 +7,7 @@ for the workspace. Every `MemoryStore` with the same `MemoryStoreState` opens th
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ from holdfast.adapters.memory.story import MemoryStory
 from holdfast.domain.errors import Busy
 from holdfast.domain.events import Event, NewEvent
 from holdfast.domain.external_paths import MOST_NAMES
-from holdfast.domain.ids import Digest, WorkspaceId
+from holdfast.domain.ids import WorkspaceId
 from holdfast.domain.paths import is_within
 from holdfast.ports.agent_tools import (
     LONGEST_CALL_NS,
@@ -313,6 +313,65 @@ class MemoryChangeListener:
         return None
 
 
+class MemoryPurgeNote:
+    """See `holdfast.ports.store.PurgeNote`."""
+
+    def __init__(self, notes: MemoryNotes) -> None:
+        self._notes = notes
+
+    def read(self) -> bytes | None:
+        return self._notes.read(_PURGE_NOTE)
+
+    def write(self, data: bytes) -> None:
+        self._notes.write(_PURGE_NOTE, data)
+
+    def remove(self) -> None:
+        self._notes.remove(_PURGE_NOTE)
+
+
+class MemoryNamedPaths:
+    """See `holdfast.ports.store.NamedPaths`."""
+
+    def __init__(self) -> None:
+        self._paths: tuple[bytes, ...] = ()
+
+    def load(self) -> tuple[bytes, ...]:
+        return self._paths
+
+    def replace(self, paths: Sequence[bytes]) -> None:
+        self._paths = tuple(paths)
+
+
+class MemoryHints:
+    """See `holdfast.ports.store.Hints`."""
+
+    def __init__(self) -> None:
+        self._hints: dict[str, bytes] = {}
+
+    def read(self, name: str) -> bytes | None:
+        return self._hints.get(name)
+
+    def write(self, name: str, data: bytes) -> bool:
+        self._hints[name] = data
+        return True
+
+
+class DirectoryQuarantine:
+    """See `holdfast.ports.store.Quarantine`."""
+
+    def __init__(self, store: Path) -> None:
+        self._store = store
+
+    def new_directory(self, occasion: str) -> Path:
+        places = (self._store / "quarantine" / f"{occasion}-{n}" for n in count(1))
+        path = next(place for place in places if not place.exists())
+        path.mkdir(parents=True)
+        return path
+
+    def add_note(self, occasion: str, name: str, data: bytes) -> None:
+        (self.new_directory(occasion) / name).write_bytes(data)
+
+
 @dataclass(slots=True)
 class MemoryStoreState:
     """Everything that stays when a store is closed and opened again."""
@@ -329,7 +388,8 @@ class MemoryStoreState:
     external_paths: MemoryExternalPaths = field(default_factory=MemoryExternalPaths)
     agent_states: MemoryAgentStates = field(default_factory=MemoryAgentStates)
     nested_repositories: MemoryNestedRepositories = field(default_factory=MemoryNestedRepositories)
-    named_paths: tuple[bytes, ...] = ()
+    named_paths: MemoryNamedPaths = field(default_factory=MemoryNamedPaths)
+    hints: MemoryHints = field(default_factory=MemoryHints)
     upkeep: dict[str, int] = field(default_factory=dict)
     released: threading.Condition = field(default_factory=threading.Condition)
     holder: tuple[int, int] | None = None
@@ -381,9 +441,13 @@ class MemoryStore:
         self.events = state.events
         self.running_tools = state.running_tools
         self.tool_log = state.tool_log
+        self.named_paths = state.named_paths
+        self.hints = state.hints
         self.external_paths = state.external_paths
         self.agent_states = state.agent_states
         self.nested_repositories = state.nested_repositories
+        self.purge_note = MemoryPurgeNote(state.notes)
+        self.quarantine = DirectoryQuarantine(directory)
         self.journal = MemoryRestoreJournal(state.notes)
         self.space = MemorySpaceMeter(state)
         self.lock_timeout_s = 30.0
@@ -435,42 +499,6 @@ class MemoryStore:
 
     def erase_leftovers(self) -> None:
         return None
-
-    def search_other_stores(
-        self, digests: Collection[Digest]
-    ) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-        return (), ()
-
-    def quarantine_directory(self, occasion: str) -> Path:
-        places = (self.directory / "quarantine" / f"{occasion}-{n}" for n in count(1))
-        path = next(place for place in places if not place.exists())
-        path.mkdir(parents=True)
-        return path
-
-    def quarantine_note(self, occasion: str, name: str, data: bytes) -> None:
-        (self.quarantine_directory(occasion) / name).write_bytes(data)
-
-    def read_purge_note(self) -> bytes | None:
-        return self._state.notes.read(_PURGE_NOTE)
-
-    def write_purge_note(self, data: bytes) -> None:
-        self._state.notes.write(_PURGE_NOTE, data)
-
-    def remove_purge_note(self) -> None:
-        self._state.notes.remove(_PURGE_NOTE)
-
-    def named_paths(self) -> tuple[bytes, ...]:
-        return self._state.named_paths
-
-    def set_named_paths(self, paths: Sequence[bytes]) -> None:
-        self._state.named_paths = tuple(paths)
-
-    def read_hint(self, name: str) -> bytes | None:
-        return self._state.notes.read(name)
-
-    def write_hint(self, name: str, data: bytes) -> bool:
-        self._state.notes.write(name, data)
-        return True
 
     def open_packs(self) -> PackMaintenance:
         return self.objects.maintenance()

@@ -18,7 +18,7 @@ from holdfast.domain.agent_events import AgentEvent, EventKind
 
 if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
-    from holdfast.ports.store import StoreFiles
+    from holdfast.ports.store import Hints
 
 NAME = "hook-events"
 _MOST = 64
@@ -29,15 +29,15 @@ _TYPED_AGAIN_NS = 2 * 1_000_000_000
 class EventDedupe:
     """The notes of one store; the caller holds its lock."""
 
-    def __init__(self, files: StoreFiles, now_ns: int) -> None:
-        self._files = files
+    def __init__(self, hints: Hints, now_ns: int) -> None:
+        self._hints = hints
         self._now_ns = now_ns
-        self._notes = _read(files)
+        self._notes = _read(hints)
 
     @classmethod
     def of(cls, opened: OpenWorkspace) -> EventDedupe:
         """The current notes."""
-        return cls(opened.engine.vault.files, opened.engine.vault.clock.now_ns())
+        return cls(opened.engine.vault.parts.hints, opened.engine.vault.clock.now_ns())
 
     def earlier_checkpoint(self, event: AgentEvent) -> str | None:
         """The checkpoint that the same event caused a moment ago; empty if it caused none."""
@@ -113,7 +113,7 @@ class EventDedupe:
         for name in self._notes:
             kept = list(self._notes[name].items())[-_MOST:]
             self._notes[name] = dict(kept)
-        write_hint(self._files, NAME, self._notes)
+        write_hint(self._hints, NAME, self._notes)
 
 
 def _key(event: AgentEvent) -> str | None:
@@ -146,8 +146,8 @@ def _digest(*parts: str) -> str:
     return hashlib.sha256(joined).hexdigest()[:32]
 
 
-def _read(files: StoreFiles) -> dict[str, dict[str, Any]]:
-    notes = read_hint(files, NAME)
+def _read(hints: Hints) -> dict[str, dict[str, Any]]:
+    notes = read_hint(hints, NAME)
     try:
         events = {str(k): [str(v[0]), int(v[1]), str(v[2])] for k, v in notes["events"].items()}
         before = {str(k): int(v) for k, v in notes["before"].items()}

@@ -346,7 +346,7 @@ def _report_created_ignored(opened: OpenWorkspace, event: AgentEvent, dedupe: Ev
     before = dedupe.checkpoint_before(event) if event.kind is EventKind.AFTER_TOOL else None
     vault = opened.engine.vault
     found = vault.catalog.checkpoint(None, before)
-    if found is not None and event.tool_kind is ToolKind.SHELL and vault.files.named_paths():
+    if found is not None and event.tool_kind is ToolKind.SHELL and vault.parts.named_paths.load():
         from holdfast.app.automation.ignored_capture import created_ignored
 
         messages = created_ignored(opened, event, command_risk(opened, event), found)

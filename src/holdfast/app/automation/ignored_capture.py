@@ -122,7 +122,7 @@ def created_ignored(
 ) -> tuple[str, ...]:
     """The notice after a command: which named files it created. `before` was saved before it."""
     vault = opened.engine.vault
-    named = frozenset(vault.files.named_paths())
+    named = frozenset(vault.parts.named_paths.load())
     if not named or vault.settings.capture_named_ignored != "on":
         return ()
     from holdfast.engine.compare.tree_diff import IgnoredContent

@@ -15,23 +15,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from holdfast.ports.store import StoreFiles
+    from holdfast.ports.store import Hints
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def read_hint(files: StoreFiles, name: str) -> Any:
+def read_hint(hints: Hints, name: str) -> Any:
     """The content of a store's hint; None if it cannot be read."""
-    data = files.read_hint(name)
+    data = hints.read(name)
     try:
         return None if data is None else json.loads(data)
     except (ValueError, RecursionError):
         return None
 
 
-def write_hint(files: StoreFiles, name: str, value: object) -> None:
-    files.write_hint(name, json.dumps(value).encode())
+def write_hint(hints: Hints, name: str, value: object) -> None:
+    hints.write(name, json.dumps(value).encode())
 
 
 def read_json(path: Path, *, most_bytes: int = 64 << 10) -> Any:

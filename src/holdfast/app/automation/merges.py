@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.app.open_workspace import OpenWorkspace
     from holdfast.domain.ids import SessionId
     from holdfast.domain.outcomes import SaveOutcome
-    from holdfast.ports.store import StoreFiles
+    from holdfast.ports.store import Hints
 
 NAME = "main-branches"
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -43,15 +43,15 @@ def keep_merge(opened: OpenWorkspace, session: SessionId) -> MergeLook:
     found = repository.main_branches(vault.workspace, vault.settings.auto_merge)
     if found is None:
         return MergeLook()
-    noted = _read(vault.files)
+    noted = _read(vault.parts.hints)
     fresh = {name: tip for name, tip in found.tips.items() if name not in noted}
     branch, known = found.current, noted.get(found.current or "")
     if branch is None or known is None or known == found.tips[branch]:
         if fresh:
-            write_hint(vault.files, NAME, noted | fresh)
+            write_hint(vault.parts.hints, NAME, noted | fresh)
         return MergeLook(under_way=found.under_way)
     with vault.lock.hold():
-        if _read(vault.files).get(branch) == found.tips[branch]:
+        if _read(vault.parts.hints).get(branch) == found.tips[branch]:
             return MergeLook(under_way=found.under_way)  # another process was first
         kept = None
         tip = found.tips[branch]
@@ -61,12 +61,12 @@ def keep_merge(opened: OpenWorkspace, session: SessionId) -> MergeLook:
 
             intent = make_intent(words, confidence=1.0)
             kept = opened.engine.save(session, intent, kind=Kind.MERGE)
-        write_hint(vault.files, NAME, noted | fresh | {branch: found.tips[branch]})
+        write_hint(vault.parts.hints, NAME, noted | fresh | {branch: found.tips[branch]})
     return MergeLook(kept, found.under_way)
 
 
-def _read(files: StoreFiles) -> dict[str, str]:
-    noted = read_hint(files, NAME)
+def _read(hints: Hints) -> dict[str, str]:
+    noted = read_hint(hints, NAME)
     try:
         return {str(k): v for k, v in noted.items() if _COMMIT.fullmatch(v)}
     except (TypeError, AttributeError):

@@ -303,7 +303,7 @@ def _held_by_component(
 
 
 def _held_by_other_stores(vault: Vault, contents: frozenset[Digest]) -> Iterator[Holder]:
-    held, unsearched = vault.files.search_other_stores(contents)
+    held, unsearched = vault.search_other_stores(contents)
     for workspace in held:
         yield Holder(
             "store",

@@ -70,7 +70,7 @@ def _purge(vault: Vault, request: PurgeRequest) -> PurgeOutcome:
     samples = samples_for(vault, plan.gone_contents, plan.removed)
     _store(vault, plan)
     token = vault.ids.new_id()
-    vault.files.write_purge_note(_encode_note(plan.gone, plan.paths, token))
+    vault.parts.purge_note.write(_encode_note(plan.gone, plan.paths, token))
     _record(vault, plan, token)
     release_components(vault)
     freed_bytes = _erase(vault, plan.paths)
@@ -106,7 +106,7 @@ def purge_text(engine: Engine, text: str) -> PurgeOutcome:
 def _purge_text(vault: Vault, replacement: TextReplacement) -> PurgeOutcome:
     _finish_purge(vault)
     _require_sound_packs(vault)
-    vault.files.write_purge_note(_encode_note(()))
+    vault.parts.purge_note.write(_encode_note(()))
     said = replace_in_story(vault, replacement)
     freed_bytes = _erase(vault, ())
     samples = [Sample(needle, "the text") for needle in replacement.needles]
@@ -141,7 +141,7 @@ def finish_purge(engine: Engine) -> PurgeOutcome | None:
 
 
 def _finish_purge(vault: Vault) -> PurgeOutcome | None:
-    note = vault.files.read_purge_note()
+    note = vault.parts.purge_note.read()
     if note is None:
         return None
     noted, paths, token = _decode_note(note)
@@ -214,17 +214,17 @@ def _erase(vault: Vault, paths: Sequence[bytes]) -> int:
     outside = [path for path in paths if is_absolute(path)]
     for component in file_components(vault).values() if outside else ():
         component.forget(outside)
-    named = vault.files.named_paths()
+    named = vault.parts.named_paths.load()
     left = [name for name in named if not any(is_within(name, path) for path in paths)]
     if len(left) < len(named):
-        vault.files.set_named_paths(left)
+        vault.parts.named_paths.replace(left)
     freed_bytes = vault.open_packs().erase_all_but(reachable(vault))
     vault.catalog.erase_traces()
     vault.stat_cache.erase()
     vault.search.erase()
     vault.journal.remove_report()
     vault.files.erase_leftovers()
-    vault.files.remove_purge_note()
+    vault.parts.purge_note.remove()
     return freed_bytes
 
 

@@ -236,7 +236,7 @@ def _note_rows(vault: Vault, occasion: str, damaged: Collection[DamagedCheckpoin
             row = asdict(checkpoint) | {"lost": lost[checkpoint.id]}
             rows.append(json.loads(json.dumps(row, default=lambda b: b.hex())))
     data = json.dumps({"checkpoints": rows}, indent=1).encode()
-    vault.files.quarantine_note(occasion, "damaged-checkpoints.json", data)
+    vault.parts.quarantine.add_note(occasion, "damaged-checkpoints.json", data)
 
 
 def _mark(vault: Vault, damage: DamagedCheckpoint) -> None:
@@ -329,7 +329,7 @@ def _quarantine_staging(vault: Vault, occasion: str) -> None:
         source = os.path.join(os.fsencode(vault.workspace), path)
         beside = os.path.join(os.path.dirname(source), b"set-aside-" + occasion.encode())
         if not vault.files.is_sealed():
-            place = os.fsencode(vault.files.quarantine_directory(occasion))
+            place = os.fsencode(vault.parts.quarantine.new_directory(occasion))
             with contextlib.suppress(OSError):  # on another file system, moving means reading
                 os.rename(source, os.path.join(place, basename(path)))
                 continue

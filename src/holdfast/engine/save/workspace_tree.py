@@ -177,7 +177,7 @@ def capture_policy(vault: Vault, file_filter: FileFilter | None = None) -> Captu
     else:
         policy = CapturePolicy(settings, vault.workspace, file_filter, own_data=own_data)
     by_tools = settings.capture_named_ignored == "on"
-    named = vault.files.named_paths() if by_tools else ()
+    named = vault.parts.named_paths.load() if by_tools else ()
     return policy.with_exceptions(ExemptPaths(vault.fs, os.fsencode(vault.workspace), named))
 
 

@@ -169,7 +169,7 @@ def name_ignored_paths(vault: Vault, candidates: Mapping[bytes, bool]) -> dict[b
     if vault.settings.capture_named_ignored != "on":
         return {}
     found = _ignored(vault, candidates)
-    known = vault.files.named_paths()
+    known = vault.parts.named_paths.load()
     new = {path: rule for path, rule in found.items() if path not in known}
     if new:
         if len(known) + len(new) > MOST_NAMED:
@@ -177,7 +177,7 @@ def name_ignored_paths(vault: Vault, candidates: Mapping[bytes, bool]) -> dict[b
                 f"{to_text(next(iter(new)))!r} is not captured, because {MOST_NAMED:,} ignored "
                 "files are captured already"
             )
-        vault.files.set_named_paths([*known, *new])
+        vault.parts.named_paths.replace([*known, *new])
     return new
 
 
