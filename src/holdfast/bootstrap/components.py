@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 _AGENTS = "holdfast.interfaces.agents"
 """Agents are plug-ins above this layer, so the package is loaded by name, on demand."""
 
+_SECOND_READER = "holdfast.bootstrap.second_reader"
+"""Runs in a process of its own."""
+
 
 class LocalSecondReader:
     """See `holdfast.ports.scan_hints.SecondReader`: another process, imported on use."""
@@ -50,7 +53,8 @@ class LocalSecondReader:
         by_tools = self._settings.capture_named_ignored == "on"
         named = self._store.named_paths.load() if by_tools else ()
         own_data = self._store.path_inside_workspace()
-        return ReadingProcess(writer, reading_job(self._settings, self._workspace, own_data, named))
+        job = reading_job(self._settings, self._workspace, own_data, named)
+        return ReadingProcess(writer, job, _SECOND_READER)
 
 
 def with_parts(vault: Vault, environment: Mapping[str, str], store: OpenStore) -> Vault:

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
 _PROGRAM = """
 import json, sys
+from importlib import import_module
 sys.path = json.loads(sys.argv[1])
-from holdfast.bootstrap.second_reader import serve
-serve()
+import_module(sys.argv[2]).serve()
 """
 
 STOP = b"s"
@@ -114,12 +114,13 @@ def _frames(buffer: bytearray) -> list[tuple[bytes, bytes, bytes]]:
 
 
 class ReadingProcess:
-    """See `holdfast.ports.scan_hints.ReadingAid`; `writer` gets the contents. `job` is for
-    `holdfast.bootstrap.second_reader`."""
+    """See `holdfast.ports.scan_hints.ReadingAid`; `writer` gets the contents. `program` is the
+    module whose `serve` does the job in the other process."""
 
-    def __init__(self, writer: LocalObjectWriter, job: Mapping[str, Any]) -> None:
+    def __init__(self, writer: LocalObjectWriter, job: Mapping[str, Any], program: str) -> None:
         self._writer = writer
         self._job = job
+        self._program = program
         self._process: subprocess.Popen[bytes] | None = None
         self._room = bytearray()
         self._buffer = bytearray()
@@ -134,7 +135,7 @@ class ReadingProcess:
             return
         # A program that is exiting may not start a process, which is not an OSError.
         with contextlib.suppress(OSError, RuntimeError):
-            self._process = start_python(_PROGRAM, (root_fd,))
+            self._process = start_python(_PROGRAM, (root_fd,), self._program)
             self._room = bytearray(_PIPE_BYTES)
             os.set_blocking(self._output(), False)
             if hasattr(fcntl, "F_SETPIPE_SZ"):

@@ -180,15 +180,17 @@ def _beginning(number: int) -> str:
         return "unknown"
 
 
-def start_python(program: str, pass_fds: tuple[int, ...]) -> subprocess.Popen[bytes]:
+def start_python(
+    program: str, pass_fds: tuple[int, ...], *arguments: str
+) -> subprocess.Popen[bytes]:
     """Run a program in a new Python, with pipes to its input and output. Its first argument is the
     module search path: this process's own, but never the current directory, which may be any
-    workspace."""
+    workspace. The given arguments follow."""
     import subprocess  # late: no save of plain files needs it
 
     places = [place for place in sys.path if isinstance(place, str) and os.path.isabs(place)]
     return subprocess.Popen(
-        [sys.executable, "-P", "-c", program, json.dumps(places)],
+        [sys.executable, "-P", "-c", program, json.dumps(places), *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
