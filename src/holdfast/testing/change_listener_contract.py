@@ -32,7 +32,7 @@ class ChangeListenerContract:
             for value in ("1", "2"):
                 settle(listener)
                 write_catalog(other, value)
-                assert listener.wait(_PATIENCE_S)
+                assert wakes(listener)
 
     def test_a_write_to_the_story_wakes_it(self, tmp_path: Path) -> None:
         with (
@@ -42,7 +42,7 @@ class ChangeListenerContract:
         ):
             settle(listener)
             assert other.story.set_fact(_ONE, "seen", "1", expected=None)
-            assert listener.wait(_PATIENCE_S)
+            assert wakes(listener)
 
     def test_a_thread_that_waits_is_woken_by_another(self, tmp_path: Path) -> None:
         with (
@@ -53,7 +53,7 @@ class ChangeListenerContract:
             settle(listener)
             writing = threading.Timer(0.05, write_catalog, (other, "1"))
             writing.start()
-            assert listener.wait(_PATIENCE_S)
+            assert wakes(listener)
             writing.join()
 
     def test_a_stopped_listener_never_waits_again(self, tmp_path: Path) -> None:
@@ -61,10 +61,15 @@ class ChangeListenerContract:
             settle(listener)
             stopping = threading.Timer(0.05, listener.stop)
             stopping.start()
-            assert listener.wait(_PATIENCE_S)
+            assert wakes(listener)
             stopping.join()
             listener.stop()
-            assert listener.wait(_PATIENCE_S)
+            assert wakes(listener)
+
+
+def wakes(listener: ChangeListener) -> bool:
+    """It may also return early without a change, for example when another file was written."""
+    return any(listener.wait(_PATIENCE_S) for _ in range(100))
 
 
 def settle(listener: ChangeListener) -> None:
