@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from holdfast.adapters.local.layout import StoreLayout
-from holdfast.adapters.local.mounts import may_be_unmounted
 from holdfast.adapters.local.store_errors import store_trouble
 from holdfast.adapters.local.store_files import read_own_file, sync_directory
 from holdfast.adapters.local.store_lock import StoreLock
@@ -74,6 +73,8 @@ class StoreWithoutWorkspace:
 def stores_without_workspace(home: Path) -> list[StoreWithoutWorkspace]:
     """Every such store, the largest first. The workspace may just be unmounted or moved, which only
     a person can know."""
+    from holdfast.adapters.local.mounts import may_be_unmounted  # late: no save needs it
+
     found = []
     for layout, workspace in _workspaces(home):
         if not os.path.isdir(workspace):
