@@ -10,7 +10,6 @@ from holdfast.domain.ids import SessionId
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.domain.wording import printable
 from holdfast.engine.vault import Vault
-from holdfast.ports.agent_tools import session_digest
 from holdfast.values.classes import dataclass
 
 AGENT_PROCESS = "process of the agent"
@@ -48,6 +47,8 @@ def active_agents(vault: Vault) -> list[ActiveAgent]:
     for session in vault.catalog.sessions():
         if session.agent is None or session.status is not SessionStatus.ACTIVE:
             continue
+        from holdfast.ports.agent_tools import session_digest  # late: many have no agent
+
         recorded = (_process(vault, session, key) for key in (AGENT_PROCESS, STARTING_PROCESS))
         known = (calling.get(session_digest(session.agent, session.id)), *recorded)
         process = next((one for one in known if one and vault.processes.is_alive(one)), None)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.ids import SessionId
 from holdfast.domain.sessions import SessionStatus
-from holdfast.engine.history.history import head_checkpoint
 from holdfast.engine.save.save import add_session
 from holdfast.engine.sessions.active_agents import effective_status
 from holdfast.engine.vault import Vault
@@ -26,6 +25,8 @@ def current_session(vault: Vault) -> SessionId | None:
     session = None if recorded is None else vault.catalog.session(recorded)
     if session is not None and effective_status(vault, session) is SessionStatus.ACTIVE:
         return session.id
+    from holdfast.engine.history.history import head_checkpoint  # late: mostly it is active
+
     head = head_checkpoint(vault, None)
     return recorded if head is None else head.session_id
 
