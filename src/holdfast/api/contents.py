@@ -105,21 +105,22 @@ class Contents:
 
     def component_summary(self, checkpoint: Checkpoint) -> dict[str, str]:
         """What each component saved, as text, without failed and damaged components."""
-        from holdfast.domain.git.drift import git_place
-        from holdfast.engine.components.manifests import describe_components, read_states
+        from holdfast.engine.components.manifests import describe_states, read_states
 
         try:
-            states = {state.name: state for state in read_states(self._vault.objects, checkpoint)}
-            described = describe_components(self._vault, checkpoint)
+            states = read_states(self._vault.objects, checkpoint)
         except StoreDamaged:
             return {}
+        captured = [state for state in states if state.failure is None]
         lines: dict[str, str] = {}
-        for name, line in described:
-            if states[name].failure is None:
-                lines[name] = f"{lines[name]}; {line}" if name in lines else line
-        git = states.get("git")
-        if "git" in lines and git is not None and (place := git_place(git, checkpoint)) is not None:
-            lines["git"] = place
+        for name, line in describe_states(self._vault, checkpoint, captured):
+            lines[name] = f"{lines[name]}; {line}" if name in lines else line
+        if "git" in lines:
+            from holdfast.domain.git.drift import git_place
+
+            git = next(state for state in captured if state.name == "git")
+            if (place := git_place(git, checkpoint)) is not None:
+                lines["git"] = place
         return lines
 
     def databases(self, checkpoint: Checkpoint) -> list[SavedDatabase]:
@@ -130,10 +131,12 @@ class Contents:
 
     def databases_in(self, outcome: SaveOutcome) -> list[SavedDatabase]:
         """Like `databases`, for a new checkpoint: reads directories only if there may be any."""
+        with_files, made = outcome.may_have_databases, outcome.checkpoint
+        if not with_files and self._readable_state(made, "postgres") is None:
+            return []
         from holdfast.engine.components.databases import saved_databases
 
-        with_files = outcome.may_have_databases
-        return saved_databases(self._vault, outcome.checkpoint, with_files=with_files)
+        return saved_databases(self._vault, made, with_files=with_files)
 
     def counted_databases(self, checkpoint: Checkpoint) -> list[SavedDatabase]:
         """Like `databases`, with row counts of SQLite files. Counting reads each file."""

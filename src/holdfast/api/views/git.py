@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypedDict
 
-from holdfast.domain.git.drift import dirty_files
 from holdfast.domain.paths import to_text
 
 if TYPE_CHECKING:
@@ -100,6 +99,8 @@ def git_at_checkpoint_view(
     head = None if state is None else state.facts.get("head")
     if state is None or not isinstance(head, Mapping):
         return None
+    from holdfast.domain.git.drift import dirty_files  # late: many workspaces have no repository
+
     ref, dirty = head.get("ref"), dirty_files(state, checkpoint)
     return {
         "branch": str(ref).removeprefix("refs/heads/") if ref else None,

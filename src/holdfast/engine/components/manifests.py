@@ -65,7 +65,13 @@ def named_objects(read: Callable[[Digest], bytes], manifest: Digest) -> Iterator
 
 def describe_components(vault: Vault, checkpoint: Checkpoint) -> list[tuple[str, str]]:
     """Pairs of name and line, several per name; even for components no longer installed."""
-    states = read_states(vault.objects, checkpoint)
+    return describe_states(vault, checkpoint, read_states(vault.objects, checkpoint))
+
+
+def describe_states(
+    vault: Vault, checkpoint: Checkpoint, states: Sequence[ComponentState]
+) -> list[tuple[str, str]]:
+    """The same for some states of the checkpoint, which have been read already."""
     components = {one.name: one for one in vault.components.named({s.name for s in states})}
     lines: list[tuple[str, str]] = []
     for state in states:
