@@ -69,7 +69,7 @@ def may_have_databases(root: DirectoryState) -> bool:
         state = waiting.popleft()
         if may_name_databases(state.names):
             return True
-        for name in sorted(state.children):
+        for name in sorted(state.children)[: SUMMARY_DIRECTORIES - directories - len(waiting)]:
             child = state.children[name]
             if isinstance(child, KnownChild):
                 return True  # the scan did not visit it
