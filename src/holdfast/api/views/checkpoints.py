@@ -288,8 +288,10 @@ def saved_view(
     environment: "ComponentState | None",
 ) -> SavedView:
     """`reference` names the checkpoint in the command that restores it."""
-    from shlex import quote
+    if outcome.checkpoint.name is not None:
+        from shlex import quote  # late: an id needs no quotes
 
+        reference = quote(reference)
     return {
         **checkpoint_view(outcome.checkpoint),
         "skipped": skipped_view(outcome.skipped),
@@ -303,7 +305,7 @@ def saved_view(
         "databases": [database_view(one) for one in databases],
         "agents": [active_agent_view(one) for one in agents],
         "environment": _environment(environment),
-        "restore": f"holdfast restore {quote(reference)}",
+        "restore": f"holdfast restore {reference}",
     }
 
 

@@ -197,8 +197,6 @@ def _reference(opened: Workspace, made: Checkpoint) -> str:
 def _show(
     invocation: Invocation, outcome: SaveOutcome, others: Mapping[str, str], back: str
 ) -> None:
-    from shlex import quote
-
     from holdfast.interfaces.cli.checkpoint_view import (
         change_words,
         files_words,
@@ -231,6 +229,11 @@ def _show(
     for name, line in others.items():
         terminal.sentence(f"  {name}: {visible(line)}", DIM)
     if not outcome.deduplicated:
-        terminal.sentence(f"  to go back: holdfast restore {quote(visible(back))}", DIM)
+        word = visible(back)
+        if made.name is not None:
+            from shlex import quote  # late: an id needs no quotes
+
+            word = quote(word)
+        terminal.sentence(f"  to go back: holdfast restore {word}", DIM)
     for warning in outcome.warnings:
         terminal.warn_or_note(warning)
