@@ -151,10 +151,13 @@ def _in_path(name: str, real: str) -> str | None:
     """Version managers name their directories after the version; some programs have it in their
     own name."""
     directory, program = os.path.split(real)
-    installed = re.fullmatch(_INSTALLED, os.path.basename(os.path.dirname(directory)))
+    place = os.path.basename(os.path.dirname(directory))
+    # Compiling a pattern takes longer than all the rest, and most names have no version.
+    installed = re.fullmatch(_INSTALLED, place) if "." in place[1:] else None
     if installed is not None and (installed[1] is None or name in installed[1]):
         return installed[2]
-    named = re.fullmatch(_NAMED, program.removeprefix(name)) if program.startswith(name) else None
+    is_named = program.startswith(name) and "." in program
+    named = re.fullmatch(_NAMED, program.removeprefix(name)) if is_named else None
     return None if named is None else named[1]
 
 
