@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -95,7 +94,8 @@ class OpenWorkspace:
 
     def with_engine(self, engine: Engine) -> OpenWorkspace:
         """The same workspace with another of its engines. Takes the news along."""
-        other = copy(self)
+        other = object.__new__(OpenWorkspace)
+        vars(other).update(vars(self))
         other.engine = engine
         self.news = ()
         return other

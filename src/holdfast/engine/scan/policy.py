@@ -15,7 +15,6 @@ Exceptions are single files, tracked by git or named by a tool. They are capture
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from enum import IntEnum
 from functools import lru_cache
 from pathlib import Path
@@ -105,7 +104,8 @@ class CapturePolicy:
 
     def with_exceptions(self, kept: ExemptPaths) -> CapturePolicy:
         """The same policy with these exceptions, for one scan."""
-        policy = copy(self)
+        policy = object.__new__(CapturePolicy)
+        vars(policy).update(vars(self))
         policy.kept = kept
         return policy
 
