@@ -17,7 +17,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import signal
 import stat
 import sys
 from contextlib import AbstractContextManager, suppress
@@ -36,7 +35,11 @@ from holdfast.adapters.local.linux_calls import (
 from holdfast.ports.filesystem import SET_ASIDE
 
 if TYPE_CHECKING:
+    import signal
+
     from holdfast.domain.sqlite_files import DatabaseJob, Written
+else:
+    import _signal as signal  # built in; `signal` turns its numbers into an enum while it loads
 
 _HAS_PATH_HANDLES = hasattr(os, "O_PATH") and os.path.isdir("/proc/self/fd")
 _HAS_LEASES = hasattr(fcntl, "F_SETLEASE")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 from collections.abc import Mapping
 
 from holdfast.domain.errors import HoldfastError, NoSpace, Refused
@@ -70,6 +69,8 @@ def to_holdfast_error(error: BaseException) -> HoldfastError:
         return error
     error = _signal_within(error) or error
     if isinstance(error, EndRequest):
+        import signal  # late: its numbers become an enum while it loads
+
         kind = HungUp if error.number == signal.SIGHUP else Terminated
         name = signal.Signals(error.number).name
         if truth := _engine_note(error):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +28,11 @@ from holdfast.interfaces.cli.terminal import OutputFailed, Terminal
 from holdfast.interfaces.cli.verbs import TOPICS, command_module, full_overview, overview
 
 if TYPE_CHECKING:
+    import signal
+
     from holdfast.interfaces.cli.invocation import Invocation
+else:
+    import _signal as signal  # built in; `signal` turns its numbers into an enum while it loads
 
 _GARBAGE_THRESHOLD = 50_000
 _TOOL_NUMBERS = range(6)
