@@ -10,7 +10,7 @@ sound catalog. A lost or stale note (after a power cut) detects less, but is nev
 
 from __future__ import annotations
 
-import zlib
+from binascii import crc32
 
 from holdfast.values.classes import dataclass
 
@@ -78,11 +78,11 @@ def changes_are_damaged(notes: bytes) -> bool:
 
 
 def _sealed(text: bytes) -> bytes:
-    return (b"%08x %s" % (zlib.crc32(text), text)).ljust(SLOT_BYTES)
+    return (b"%08x %s" % (crc32(text), text)).ljust(SLOT_BYTES)
 
 
 def _opened(slot: bytes) -> bytes:
     checksum, _, text = slot.rstrip().partition(b" ")
-    if checksum != b"%08x" % zlib.crc32(text):
+    if checksum != b"%08x" % crc32(text):
         raise ValueError("no whole note")
     return text

@@ -9,9 +9,9 @@ case and separators, so that small schema changes do no harm.
 from __future__ import annotations
 
 import re
+from binascii import crc32
 from collections.abc import Mapping, Sequence
 from typing import Any
-from zlib import crc32
 
 from holdfast.domain.agent_events import AgentEvent, EventKind, Reply, ToolKind
 from holdfast.interfaces.agents import AGENTS, agent_named, sender

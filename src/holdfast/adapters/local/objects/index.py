@@ -9,7 +9,7 @@ collection relies on the index. An index that is damaged, or of an older schema,
 from __future__ import annotations
 
 import struct
-import zlib
+from binascii import crc32
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, contextmanager
@@ -269,12 +269,12 @@ class PackIndex:
 def _place_row(item: tuple[Digest, Location]) -> tuple[bytes, int, int, int, int, int]:
     digest, place = item
     numbers = (place.pack, place.offset, place.length, place.depth)
-    return (digest, *numbers, zlib.crc32(digest, zlib.crc32(_NUMBERS.pack(*numbers))))
+    return (digest, *numbers, crc32(digest, crc32(_NUMBERS.pack(*numbers))))
 
 
 def _pack_row(number: int, length: int, seen: int | None = None) -> tuple[int, int, int, int]:
     seen = length if seen is None else seen
-    return number, length, seen, zlib.crc32(_NUMBERS.pack(number, length, seen, 0))
+    return number, length, seen, crc32(_NUMBERS.pack(number, length, seen, 0))
 
 
 def _location(digest: Any, pack: Any, offset: Any, length: Any, depth: Any, seal: Any) -> Location:
@@ -288,7 +288,7 @@ def _location(digest: Any, pack: Any, offset: Any, length: Any, depth: Any, seal
         and 0 < length <= _LONGEST_RECORD_BYTES
     ):
         raise _impossible_place()
-    if zlib.crc32(digest, zlib.crc32(_NUMBERS.pack(pack, offset, length, depth))) != seal:
+    if crc32(digest, crc32(_NUMBERS.pack(pack, offset, length, depth))) != seal:
         raise _impossible_place()
     return Location(pack, offset, length, depth)
 
