@@ -30,6 +30,13 @@ NOT_FOR_A_SAVE = frozenset(
     "tomllib traceback urllib.request uuid".split()
 )
 
+# What a checkpoint of plain files by the command line does without, while other commands may not.
+NOT_FOR_A_CHECKPOINT = frozenset(
+    "copy select shlex signal zlib holdfast.adapters.local.mounts holdfast.domain.git.drift "
+    "holdfast.engine.components.databases holdfast.engine.history.history "
+    "holdfast.ports.agent_tools".split()
+)
+
 # Those that apply in few workspaces; the tools and variables of the process are recorded in each.
 COMPONENTS = frozenset(
     f"holdfast.components.{name}.component"
@@ -105,8 +112,9 @@ assert not compiled, compiled
 
 
 @pytest.mark.requirement("PF-7")
+@pytest.mark.parametrize("output", [[], ["--json"]], ids=["people", "json"])
 def test_a_checkpoint_loads_and_compiles_nothing_that_plain_files_do_without(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: list[str]
 ) -> None:
     monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
     workspace = tmp_path / "project"
@@ -114,8 +122,9 @@ def test_a_checkpoint_loads_and_compiles_nothing_that_plain_files_do_without(
     loaded: set[str] = set()
     for text in ("the store is made", "one file is known", "another is new"):
         (workspace / text).write_text(text)
-        loaded = _loaded(COMMAND.format(arguments=["checkpoint", "why"], workspace=str(workspace)))
-    assert loaded & (NOT_FOR_A_SAVE | COMPONENTS) == set()
+        arguments = ["checkpoint", "why", *output]
+        loaded = _loaded(COMMAND.format(arguments=arguments, workspace=str(workspace)))
+    assert loaded & (NOT_FOR_A_SAVE | NOT_FOR_A_CHECKPOINT | COMPONENTS) == set()
 
 
 # A restore, an edit and an installation bring them; to be looked at, none of these is needed.
