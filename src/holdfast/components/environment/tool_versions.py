@@ -69,7 +69,9 @@ _VIRTUAL_ENVIRONMENT_VERSION = r"(?m)^version(?:_info)?\s*=\s*(\S+)"
 
 def tool_versions(environment: Mapping[str, str], workspace: Path) -> dict[str, str]:
     """The versions of the tools found, and of Python in virtual environments of the workspace."""
-    directories = [d for d in environment.get("PATH", "").split(os.pathsep) if os.path.isabs(d)]
+    # Each tool is looked for in all of them, and a long path names many twice or in vain.
+    named = dict.fromkeys(environment.get("PATH", "").split(os.pathsep))
+    directories = [d for d in named if os.path.isabs(d) and os.path.isdir(d)]
     found: dict[str, str] = {}
     for tool in _TOOLS:
         program = _program(tool.programs, directories)
