@@ -26,7 +26,7 @@ from holdfast.adapters.local.commit_notes import (
 )
 from holdfast.adapters.local.layout import StoreLayout
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
-from holdfast.adapters.local.objects.local import LocalObjectStore
+from holdfast.adapters.local.objects.object_store import LocalObjectStore
 from holdfast.adapters.local.sqlite_connection import connect
 from holdfast.adapters.local.stat_cache import SqliteStatCache
 from holdfast.adapters.local.store_lock import StoreLock

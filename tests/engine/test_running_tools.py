@@ -19,7 +19,7 @@ from holdfast.adapters.local.layout import RUNNING_TOOLS
 from holdfast.adapters.local.system import agent_above, own_line
 from holdfast.bootstrap.workspace import open_workspace
 from holdfast.domain.agent_events import AgentEvent, EventKind, ToolKind
-from holdfast.interfaces.hooks.automation import event_handler
+from holdfast.interfaces.hooks.runtime_files import event_handler
 from holdfast.interfaces.tools.save import Created
 from holdfast.ports.agent_tools import LONGEST_CALL_NS, RunningTool
 from holdfast.tools import ToolHandlers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from holdfast.domain.agent_events import AgentEvent, Reply
-from holdfast.interfaces.hooks.automation import event_handler
+from holdfast.interfaces.hooks.runtime_files import event_handler
 
 
 def handle(event: AgentEvent) -> Reply:

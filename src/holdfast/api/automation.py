@@ -66,7 +66,7 @@ def watch_workspace(
     opened = open_workspace(
         workspace,
         create=True,
-        spare_repositories=True,
+        exclude_nested_repositories=True,
         environment=environment,
         purpose=purpose,
     )
@@ -74,7 +74,7 @@ def watch_workspace(
     return WatchedWorkspace(opened, watcher, listener=listener, rules=rules)
 
 
-def begins_unasked(workspace: Path, environment: Mapping[str, str]) -> bool:
+def may_create_store(workspace: Path, environment: Mapping[str, str]) -> bool:
     """Whether a server may create the missing store of a workspace: in a project, unless every
     trigger is off."""
     from holdfast.bootstrap.settings import gather_settings

@@ -56,7 +56,7 @@ class Conversation:
     def user_message(self, session_id: SessionId, text: str) -> Message:
         """Save the workspace, then record the user's message."""
         from holdfast.engine.conversation.message_checkpoints import user_message
-        from holdfast.engine.edits.running import inside
+        from holdfast.engine.edits.open_activities import inside
 
         return user_message(self._engine, session_id, text, inside=inside(self._vault))
 

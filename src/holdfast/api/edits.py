@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.story import ActivityKind
 from holdfast.engine.edits import attempts
 from holdfast.engine.edits import guard as edit_guard
-from holdfast.engine.edits.running import enter, inside, leave, newest
+from holdfast.engine.edits.open_activities import enter, inside, leave, newest
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast
 
 from holdfast.domain.errors import UsageError
 from holdfast.domain.story import Activity, ActivityKind
-from holdfast.engine.edits.running import enter, inside, leave
+from holdfast.engine.edits.open_activities import enter, inside, leave
 
 if TYPE_CHECKING:
     from pathlib import Path

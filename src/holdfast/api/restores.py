@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from holdfast.domain.trees.changes import Change
     from holdfast.engine.components.database_rows import ChangedRows as ChangedRows
     from holdfast.engine.engine import Engine
-    from holdfast.engine.restore.last_changes import LastChange as LastChange
+    from holdfast.engine.restore.change_authors import LastChange as LastChange
     from holdfast.engine.restore.records import RestoreRequest as RestoreRequest
     from holdfast.engine.scan.scanner import Scan
     from holdfast.engine.undo.causes import Loss as Loss
@@ -117,7 +117,7 @@ class Restores:
 
     def last_changes(self, request: RestoreRequest, plan: RestorePlan) -> list[LastChange]:
         """Who changed each file of a plan last, according to checkpoints since its target."""
-        from holdfast.engine.restore.last_changes import last_changes
+        from holdfast.engine.restore.change_authors import last_changes
 
         return last_changes(self._vault, plan, request.target)
 
@@ -152,7 +152,7 @@ class Restores:
 
     def working_agents(self, request: RestoreRequest) -> tuple[str, ...]:
         """Warnings about agents in the middle of a tool call on the files of a restore."""
-        from holdfast.engine.edits.running import working_tools
+        from holdfast.engine.edits.open_activities import working_tools
         from holdfast.engine.restore.preview import working_warnings
         from holdfast.engine.stored_objects import loader_for
 

@@ -113,7 +113,7 @@ class Sessions:
         self, session_id: SessionId, *, title: str | None = None, agent: str | None = None
     ) -> None:
         """Start the session with a checkpoint of the current state, or resume it."""
-        from holdfast.engine.edits.running import inside
+        from holdfast.engine.edits.open_activities import inside
         from holdfast.engine.sessions.lifecycle import start
 
         own = inside(self._engine.vault)

@@ -108,7 +108,7 @@ class Upkeep:
         """What the retention rules decide about each checkpoint."""
         from holdfast.engine.retention.cleanup import decisions
 
-        with self._engine.recovered(looking=True):
+        with self._engine.recovered(read_only=True):
             return decisions(self._engine.vault)
 
     def cleanup(self, progress: Progress) -> CleanupOutcome:
@@ -156,7 +156,7 @@ class Upkeep:
         """What `purge` would do now."""
         from holdfast.engine.purge.plan import plan_purge, with_holders
 
-        with self._engine.recovered(looking=True):
+        with self._engine.recovered(read_only=True):
             return with_holders(self._engine.vault, plan_purge(self._engine.vault, request))
 
     def purge(self, request: PurgeRequest) -> PurgeOutcome:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.bootstrap.stores import find_workspace as find_workspace
 from holdfast.bootstrap.workspace import open_workspace as _open
-from holdfast.engine.edits.running import inside
+from holdfast.engine.edits.open_activities import inside
 from holdfast.ports.progress import NoProgress as NoProgress
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
         recover: bool
         new_store: bool
         protect: bool
-        spare_repositories: bool
+        exclude_nested_repositories: bool
         new_secret: Callable[[Path], Secret] | None
         unencrypted: bool
         ask_passphrase: Callable[[], str | None] | None

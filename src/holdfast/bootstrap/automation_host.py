@@ -61,7 +61,7 @@ class LocalHost:
             workspace,
             create=create,
             protect=True,
-            spare_repositories=True,
+            exclude_nested_repositories=True,
             environment=self.environment,
             purpose=purpose,
             for_hook=True,

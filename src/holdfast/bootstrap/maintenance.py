@@ -262,7 +262,7 @@ def _ignored_now(workspace: Path) -> list[Gap]:
     with (
         suppress(HoldfastError, OSError),
         open_workspace(workspace, create=False, force=True, recover=False) as opened,
-        opened.engine.vault.lock.hold(wait=False, looking=True),
+        opened.engine.vault.lock.hold(wait=False, read_only=True),
     ):
         scan = opened.engine.scan()
         ignored = ignored_by_far(scan.skipped, scan.files)

@@ -85,7 +85,7 @@ def open_workspace(
     for_hook: bool = False,
     new_store: bool = False,
     protect: bool = False,
-    spare_repositories: bool = False,
+    exclude_nested_repositories: bool = False,
     new_secret: Callable[[Path], Secret] | None = None,
     unencrypted: bool = False,
     ask_passphrase: Callable[[], str | None] | None = None,
@@ -98,8 +98,8 @@ def open_workspace(
     `passive` only looks: it waits for nothing and changes nothing, not even to recover an
     interrupted operation or update the workspace's link. Without `recover`, only an interrupted
     restore stays as it is. `for_hook` waits only briefly for a lock holder without progress
-    (setting hook_lock_timeout). With `spare_repositories`, a new store for a directory that is not
-    a project leaves out repositories below it (CP-16).
+    (setting hook_lock_timeout). With `exclude_nested_repositories`, a new store for a directory
+    that is not a project leaves out repositories below it (CP-16).
 
     `new_secret` encrypts the store; called with the workspace, it returns the secret. A store that
     replaces a lost encrypted one is encrypted with an available key, unless `unencrypted`.
@@ -142,7 +142,8 @@ def open_workspace(
             with store_trouble("linking it to its workspace"):
                 identity.tie(directory, layout)  # only now: a newer store stays untouched
             store.make_ready()
-        if made and spare_repositories and _spare_repositories(store, directory) and protect:
+        excludes = made and exclude_nested_repositories and _exclude_repositories(store, directory)
+        if excludes and protect:
             news = (*news, _PLAIN.format(directory))
         opened = _compose(directory, fs, store, clock, environment, file_filter, news)
         if recover and not passive:
@@ -197,7 +198,7 @@ class _Composition:
         return found.directory == self._store.directory
 
 
-def _spare_repositories(store: OpenStore, directory: Path) -> bool:
+def _exclude_repositories(store: OpenStore, directory: Path) -> bool:
     """Returns whether the directory is not a project, so that this applies."""
     from holdfast.domain.paths import shows_project
 
@@ -241,7 +242,7 @@ def _free_space_in(layout: StoreLayout, needed_bytes: int, environment: Mapping[
     ) as opened:
         if opened.store.directory != layout.directory:
             return True
-        vault = replace(opened.engine.vault, make_room_elsewhere=lambda _: None)
+        vault = replace(opened.engine.vault, evict_from_other_stores=lambda _: None)
         forget_sizes(layout.home)
         with opened.store.hold(wait=False):
             make_room(vault, needed_bytes)
@@ -276,7 +277,7 @@ def _vault(
         settings,
         open_packs=store.open_packs,
         second_reader=LocalSecondReader(settings, workspace, store),
-        make_room_elsewhere=lambda needed: _make_room_elsewhere(own, needed, environment),
+        evict_from_other_stores=lambda needed: _make_room_elsewhere(own, needed, environment),
         search_other_stores=lambda digests: _search_other_stores(own, digests),
     )
     return with_parts(vault, environment, store)

@@ -14,7 +14,7 @@ from holdfast.domain.checkpoints import Checkpoint, Kind, Position, Skipped
 from holdfast.domain.errors import Busy, HoldfastError, StoreReadOnly
 from holdfast.domain.ids import Digest, SessionId
 from holdfast.domain.intent import SnapshotIntent
-from holdfast.engine.edits.running import wait_for_others
+from holdfast.engine.edits.open_activities import wait_for_others
 from holdfast.engine.restore.directory_handles import needs_recovery
 from holdfast.engine.save.save import NOWHERE, save
 from holdfast.engine.scan.policy import FileFilter
@@ -94,10 +94,10 @@ class Engine:
         return other
 
     @contextmanager
-    def recovered(self, *, looking: bool = False, required: bool = False) -> Iterator[str | None]:
+    def recovered(self, *, read_only: bool = False, required: bool = False) -> Iterator[str | None]:
         """Hold the store's lock, after repairing what a crash left unfinished. Yields the reason if
         the repair failed, or raises if it is `required`."""
-        with self.vault.lock.hold(looking=looking):
+        with self.vault.lock.hold(read_only=read_only):
             try:
                 trouble = None
                 if needs_recovery(self.vault):
@@ -245,14 +245,14 @@ class Engine:
         since the last message. `scan` is the current workspace."""
         from holdfast.engine.undo.undo import last_step
 
-        with self.recovered(looking=True):
+        with self.recovered(read_only=True):
             return last_step(self.vault, scan or self._scan(()), self._scan, turn=turn)
 
     def last_loss(self) -> Loss | None:
         """Files without a checkpoint that the last tool calls deleted, if nothing else changed."""
         from holdfast.engine.undo.undo import last_loss
 
-        with self.recovered(looking=True):
+        with self.recovered(read_only=True):
             return last_loss(self.vault)
 
     def plan(self, request: RestoreRequest) -> RestorePlan:
@@ -262,7 +262,7 @@ class Engine:
         from holdfast.engine.restore.preview import preview
         from holdfast.engine.restore.records import required_trees
 
-        with self.recovered(looking=True):
+        with self.recovered(read_only=True):
             scan = self._scan(required_trees(self.vault, request), request.rules_of)
             plan = preview(self.vault, scan, request, head_checkpoint(self.vault, None))
         notes = BestEffortStory(self.vault).notes(request.target)
@@ -306,14 +306,14 @@ class Engine:
 
     def scan(self, wanted: tuple[Digest, ...] = ()) -> Scan:
         """Scan the workspace without storing anything."""
-        with self.recovered(looking=True):
+        with self.recovered(read_only=True):
             return self._scan(wanted)
 
     def left_out(self) -> list[Skipped]:
         """The paths that a save would leave out now. Reads no file."""
         from holdfast.engine.save.workspace_tree import left_out
 
-        with self.recovered(looking=True):
+        with self.recovered(read_only=True):
             return left_out(self.vault, self.scanner)
 
     def save_unsaved_work(self, what: str, *, outside: SessionId | None = None) -> SavedFirst:

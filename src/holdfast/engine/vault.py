@@ -110,7 +110,7 @@ class Vault:
     open_repository: Callable[[], WorkRepository] = _no_repository
     open_packs: Callable[[], PackMaintenance] = _no_packs
     second_reader: SecondReader | None = None
-    make_room_elsewhere: Callable[[int], None] = _free_no_other_store
+    evict_from_other_stores: Callable[[int], None] = _free_no_other_store
     search_other_stores: Callable[[Collection[Digest]], StoresWithObjects] = _search_no_other_store
 
     @property

@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 class WriterLock(Protocol):
     """One writer at a time for a store, across threads and processes."""
 
-    def hold(self, *, wait: bool = ..., looking: bool = ...) -> AbstractContextManager[None]:
+    def hold(self, *, wait: bool = ..., read_only: bool = ...) -> AbstractContextManager[None]:
         """Be the only writer of the store; `Busy`, naming the holder, after the configured wait (or
         immediately without `wait`).
 
         Re-entrant. On entry, another process's unfinished work in the store is repaired.
-        `StoreReadOnly` if nothing can be written. A reader that is just `looking` is admitted there
-        too, and keeps writers on other machines out.
+        `StoreReadOnly` if nothing can be written; a `read_only` holder is admitted there too, and
+        keeps writers on other machines out.
         """
 
-    def let_others_in(self) -> None:
+    def yield_lock(self) -> None:
         """Wait, without the lock, while another process may need it."""
 
 

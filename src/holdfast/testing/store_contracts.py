@@ -45,14 +45,14 @@ class WriterLockContract:
             with one.hold():
                 with pytest.raises(Busy), other.hold(wait=False):
                     raise AssertionError
-                with pytest.raises(Busy), other.hold(wait=False, looking=True):
+                with pytest.raises(Busy), other.hold(wait=False, read_only=True):
                     raise AssertionError
             with other.hold(wait=False):
                 pass
 
     def test_the_holder_may_take_it_again(self, tmp_path: Path) -> None:
         with self.open_lock(tmp_path) as one, self.open_lock(tmp_path) as other, one.hold():
-            with one.hold(), one.hold(looking=True):
+            with one.hold(), one.hold(read_only=True):
                 pass
             with pytest.raises(Busy), other.hold(wait=False):
                 raise AssertionError

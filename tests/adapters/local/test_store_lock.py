@@ -377,7 +377,7 @@ def test_where_nothing_can_be_written_those_who_look_share_it(view: Path, tmp_pa
         pass
     before = written.read_bytes()
     lock, other = make_lock(view / "lock"), make_lock(view / "lock")
-    with lock.hold(0, looking=True), other.hold(0, looking=True), lock.hold(0, looking=True):
+    with lock.hold(0, read_only=True), other.hold(0, read_only=True), lock.hold(0, read_only=True):
         assert (lock.is_shared, other.is_shared, lock.takes_writes()) == (True, True, False)
     assert not lock.is_shared
     assert written.read_bytes() == before
@@ -390,7 +390,7 @@ def test_where_nothing_can_be_written_no_writer_is_admitted(view: Path, tmp_path
     lock = make_lock(view / "lock")
     with pytest.raises(StoreReadOnly), lock.hold(0):
         raise AssertionError
-    with lock.hold(0, looking=True), pytest.raises(StoreReadOnly), lock.hold(0):
+    with lock.hold(0, read_only=True), pytest.raises(StoreReadOnly), lock.hold(0):
         raise AssertionError
     with make_lock(tmp_path / "place" / "lock").hold(0):
         pass
@@ -404,11 +404,11 @@ def test_those_who_look_and_those_who_write_elsewhere_keep_each_other_out(
     with (
         held_by_another_process(written) as child,
         pytest.raises(Busy, match=f"process {child.pid} "),
-        make_lock(view / "lock").hold(0, looking=True),
+        make_lock(view / "lock").hold(0, read_only=True),
     ):
         raise AssertionError
     with (
-        make_lock(view / "lock").hold(LONG_ENOUGH_S, looking=True),
+        make_lock(view / "lock").hold(LONG_ENOUGH_S, read_only=True),
         pytest.raises(Busy),
         make_lock(written).hold(0),
     ):
@@ -417,13 +417,17 @@ def test_those_who_look_and_those_who_write_elsewhere_keep_each_other_out(
 
 @pytest.mark.requirement("RL-6")
 def test_a_lock_that_was_never_made_cannot_be_shared(view: Path) -> None:
-    with pytest.raises(StoreReadOnly), make_lock(view / "lock").hold(0, looking=True):
+    with pytest.raises(StoreReadOnly), make_lock(view / "lock").hold(0, read_only=True):
         raise AssertionError
 
 
 def test_who_looks_where_it_can_be_written_is_alone_like_anybody(tmp_path: Path) -> None:
     lock = make_lock(tmp_path / "lock")
-    with lock.hold(0, looking=True):
+    with lock.hold(0, read_only=True):
         assert (lock.is_shared, lock.takes_writes()) == (False, True)
-        with lock.hold(0), pytest.raises(Busy), make_lock(tmp_path / "lock").hold(0, looking=True):
+        with (
+            lock.hold(0),
+            pytest.raises(Busy),
+            make_lock(tmp_path / "lock").hold(0, read_only=True),
+        ):
             raise AssertionError

@@ -11,8 +11,8 @@ import pytest
 from holdfast.adapters.local.encryption.cipher import StoreKeys
 from holdfast.adapters.local.layout import StoreLayout
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
+from holdfast.adapters.local.store_directory import StorePlace
 from holdfast.adapters.local.store_lock import StoreLock
-from holdfast.adapters.local.store_place import StorePlace
 from holdfast.adapters.local.system import SystemClock
 from holdfast.ports.store import (
     Hints,

@@ -10,7 +10,7 @@ import pytest
 from holdfast.domain.agent_events import AgentEvent, EventKind, ToolKind
 from holdfast.domain.errors import WorkspaceRefused
 from holdfast.domain.ids import SessionId
-from holdfast.interfaces.hooks.automation import event_handler
+from holdfast.interfaces.hooks.runtime_files import event_handler
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.agent_events import handle
 from tests.support.composition import configure

@@ -15,7 +15,7 @@ from holdfast.app.automation.watched_workspace import WatchedWorkspace
 from holdfast.domain.agent_events import AgentEvent, EventKind, ToolKind
 from holdfast.domain.ids import SessionId
 from holdfast.domain.triggers import TriggerRules
-from holdfast.interfaces.hooks.automation import event_handler
+from holdfast.interfaces.hooks.runtime_files import event_handler
 from tests.components.git.repositories import commit, git
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.daemon_calls import after, logged_checkpoints, send, tool_call

@@ -216,7 +216,7 @@ def test_a_save_loads_of_components_only_what_it_needs(tmp_path: Path) -> None:
         "holdfast.components",
         "holdfast.components.installed",
         "holdfast.engine.components",
-        "holdfast.engine.components.captured",
+        "holdfast.engine.components.component_snapshot",
     }
     git(place, "init", "-q")
     git(place, "add", "-A")

@@ -190,11 +190,11 @@ from holdfast.components.postgres.capture import RowMeter
 from holdfast.interfaces.cli import progress_bar
 from holdfast.interfaces.cli.main import main
 progress_bar._FIRST_AFTER_S = 0
-tell, stopped = RowMeter._tell, []
+report, stopped = RowMeter._report, []
 def stopping(self):
-    tell(self)
+    report(self)
     if self.rows and not stopped:
         stopped.append(input())
-RowMeter._tell = stopping
+RowMeter._report = stopping
 sys.exit(main(["checkpoint", "x"]))
 """

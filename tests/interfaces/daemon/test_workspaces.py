@@ -14,7 +14,7 @@ from holdfast.api.automation import open_watcher
 from holdfast.app.automation.watched_workspace import WatchedWorkspace
 from holdfast.domain.errors import StoreDamaged, WorkspaceTrouble
 from holdfast.interfaces.daemon.workspaces import Workspaces
-from holdfast.interfaces.hooks.automation import problem_log
+from holdfast.interfaces.hooks.runtime_files import problem_log
 
 pytestmark = pytest.mark.requirement("AU-4", "AU-6")
 

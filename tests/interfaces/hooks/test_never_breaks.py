@@ -13,7 +13,7 @@ import pytest
 from holdfast.app.automation.problem_log import MOST_BYTES, NAME
 from holdfast.domain.agent_events import EventKind
 from holdfast.interfaces.agents import AGENTS, agent_named
-from holdfast.interfaces.hooks.automation import problem_log
+from holdfast.interfaces.hooks.runtime_files import problem_log
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.hook_process import HookAnswer, call_hook, recorded
 

@@ -18,7 +18,7 @@ from holdfast.app.automation.problem_log import MOST_BYTES, NAME
 from holdfast.domain.errors import NoSpace
 from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.daemon.client import ask
-from holdfast.interfaces.hooks.automation import problem_log
+from holdfast.interfaces.hooks.runtime_files import problem_log
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.daemons import daemon_here, runtime_directory, save_by_daemon
 from tests.support.hook_process import call_hook, recorded

@@ -19,8 +19,8 @@ from mcp import Client
 from holdfast import SessionCheckpointer
 from holdfast.api.stores import store_directory
 from holdfast.domain.errors import Busy
-from holdfast.interfaces.mcp import automation
-from holdfast.interfaces.mcp.automation import AutomaticCheckpoints
+from holdfast.interfaces.mcp import automatic_checkpoints
+from holdfast.interfaces.mcp.automatic_checkpoints import AutomaticCheckpoints
 from holdfast.interfaces.mcp.sessions import ServedSessions
 from tests.behind_the_api import engine_of
 from tests.components.git.repositories import commit, git
@@ -163,7 +163,7 @@ def wait_until(fulfilled: Callable[[], object]) -> None:
 def test_a_save_that_fails_is_reported_and_made_again_without_another_event(
     workspace: Path, sessions: ServedSessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(automation, "_RETRY_S", 0.1)
+    monkeypatch.setattr(automatic_checkpoints, "_RETRY_S", 0.1)
     monkeypatch.setenv("HOLDFAST_AUTO_INTERVAL", "0.05")
     monkeypatch.setenv("HOLDFAST_LOCK_TIMEOUT", "0.1")
     with SessionCheckpointer(workspace, "agent") as session:

@@ -18,7 +18,7 @@ from holdfast.interfaces.tools.handlers import TOOLS, error_data, error_text
 from holdfast.interfaces.tools.wording import (
     ASK_USER,
     NOTICE_PHRASES,
-    in_calls,
+    as_tool_calls,
     notice_in_calls,
 )
 from holdfast.tools import ToolHandlers
@@ -103,13 +103,13 @@ def _says_a_command(place: Path, text: str, without_tool: tuple[str, ...]) -> bo
 
 def _fault(place: str, text: str) -> str | None:
     """What is wrong with the words that an agent gets in place of this text, if anything is."""
-    told_so = in_calls(text)
+    told_so = as_tool_calls(text)
     rest = _OF_GIT.sub("", _LEFT.sub("", told_so))
     if _COMMAND.search(rest):
         return "names a command"
     if not place.startswith(NO_TOOL_DOES_IT) and _OPTION.search(rest):
         return "names an option"
-    if in_calls(told_so) != told_so:
+    if as_tool_calls(told_so) != told_so:
         return "changes when it is put into calls again"
     for name, arguments in _CALL.findall(told_so):
         try:
@@ -143,7 +143,7 @@ def test_every_hint_is_reported_in_calls_or_as_something_for_a_person() -> None:
     assert len(texts) > 80
     assert {"run: holdfast repair", "list checkpoints: holdfast log"} <= set(texts.values())
     faults = {
-        place: (fault, in_calls(text))
+        place: (fault, as_tool_calls(text))
         for place, text in texts.items()
         if (fault := _fault(place, text))
     }
@@ -198,7 +198,7 @@ def test_every_hint_is_reported_in_calls_or_as_something_for_a_person() -> None:
     ],
 )
 def test_commands_become_calls(text: str, said: str) -> None:
-    assert in_calls(text) == said
+    assert as_tool_calls(text) == said
 
 
 def test_errors_are_reported_in_calls_as_text_and_as_data() -> None:

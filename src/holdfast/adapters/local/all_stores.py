@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from holdfast.adapters.local.layout import StoreLayout
+from holdfast.adapters.local.store_directory import size_below
 from holdfast.adapters.local.store_errors import store_trouble
 from holdfast.adapters.local.store_files import read_own_file, sync_directory
 from holdfast.adapters.local.store_lock import StoreLock
-from holdfast.adapters.local.store_place import size_below
 from holdfast.adapters.local.system import SystemClock
 from holdfast.domain.errors import HoldfastError, Refused
 from holdfast.domain.ids import Digest

@@ -21,12 +21,12 @@ from holdfast.adapters.local.commit_notes import (
     notes_are_damaged,
 )
 from holdfast.adapters.local.layout import StoreLayout
-from holdfast.adapters.local.objects.local import LocalObjectStore
+from holdfast.adapters.local.objects.object_store import LocalObjectStore
 from holdfast.adapters.local.stat_cache import SqliteStatCache
+from holdfast.adapters.local.store_directory import StorePlace
 from holdfast.adapters.local.store_errors import store_trouble
 from holdfast.adapters.local.store_files import identity_of, sync_directory
 from holdfast.adapters.local.store_lock import StoreLock
-from holdfast.adapters.local.store_place import StorePlace
 from holdfast.domain.errors import (
     Busy,
     KeyNeeded,
@@ -85,8 +85,8 @@ class LocalStore(StorePlace):
         self.catalog.on_commit = self._note
 
     @contextmanager
-    def hold(self, *, wait: bool = True, looking: bool = False) -> Iterator[None]:
-        with super().hold(wait=wait, looking=looking):
+    def hold(self, *, wait: bool = True, read_only: bool = False) -> Iterator[None]:
+        with super().hold(wait=wait, read_only=read_only):
             if not self._lock.is_nested:
                 self._require_same_files()
             if self._lock.is_shared:
@@ -153,7 +153,7 @@ class LocalStore(StorePlace):
         from holdfast.adapters.local.objects.maintenance import ScratchIndex  # hardly ever needed
 
         with contextlib.suppress(StoreReadOnly, Busy):  # then it is read as far as indexed
-            with super().hold(looking=True):
+            with super().hold(read_only=True):
                 self._scratch_index = ScratchIndex(self._fs, self._layout.objects, self._keys)
             self.objects.close()
             self.objects = self._scratch_index.objects

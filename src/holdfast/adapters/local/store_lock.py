@@ -96,18 +96,18 @@ class StoreLock:
 
     @contextmanager
     def hold(
-        self, timeout_s: float, *, looking: bool = False, patience_s: float | None = None
+        self, timeout_s: float, *, read_only: bool = False, patience_s: float | None = None
     ) -> Iterator[None]:
         """`Busy`, naming the holder, if the store is not free within `timeout_s`, or its holder
         makes no progress for `patience_s`. `StoreReadOnly` if nothing can be written, unless the
-        caller is just `looking`."""
+        caller is just `read_only`."""
         deadline_ns = self._clock.monotonic_ns() + int(timeout_s * 1e9)
         holder = _Holder(self._clock, patience_s)
         self._acquire_thread(deadline_ns, timeout_s, holder)
         try:
             if self._depth == 0:
-                self._acquire_file(deadline_ns, timeout_s, looking, holder)
-            elif self._is_shared and not looking:
+                self._acquire_file(deadline_ns, timeout_s, read_only, holder)
+            elif self._is_shared and not read_only:
                 raise translate_os_error(_read_only(self._path), _DOING)
             self._depth += 1
             try:
@@ -119,7 +119,7 @@ class StoreLock:
         finally:
             self._thread_lock.release()
 
-    def let_others_in(self) -> None:
+    def yield_lock(self) -> None:
         """Waiting processes try again after `_LONGEST_WAIT_S` at the latest."""
         self._pause.wait(2 * _LONGEST_WAIT_S)
 
@@ -161,12 +161,12 @@ class StoreLock:
     def _open(self, flags: int) -> int:
         return os.open(self._path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
 
-    def _open_to_lock(self, *, looking: bool) -> tuple[int, bool]:
+    def _open_to_lock(self, *, read_only: bool) -> tuple[int, bool]:
         """The file, and whether its lock is a shared one."""
         try:
             return self._open(_TO_WRITE), False
         except OSError as error:
-            if error.errno != errno.EROFS or not looking:
+            if error.errno != errno.EROFS or not read_only:
                 raise
             # Shared, because some systems refuse an exclusive lock on a file opened for reading.
             with contextlib.suppress(FileNotFoundError):
@@ -189,11 +189,11 @@ class StoreLock:
                 raise self._busy(description, _NO_PROGRESS)
 
     def _acquire_file(
-        self, deadline_ns: int, timeout_s: float, looking: bool, holder: _Holder
+        self, deadline_ns: int, timeout_s: float, read_only: bool, holder: _Holder
     ) -> None:
         with store_trouble(_DOING):
             try:
-                fd, shared = self._open_to_lock(looking=looking)
+                fd, shared = self._open_to_lock(read_only=read_only)
             except FileNotFoundError:  # opening creates the file, but not its directory
                 raise store_vanished(self._path.parent) from None
         how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX

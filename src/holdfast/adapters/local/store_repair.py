@@ -26,9 +26,10 @@ from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
 from holdfast.adapters.local.commit_notes import SLOT_BYTES
 from holdfast.adapters.local.disk_sync import sync_to_disk
 from holdfast.adapters.local.layout import StoreLayout
-from holdfast.adapters.local.objects.local import LocalObjectStore
+from holdfast.adapters.local.objects.object_store import LocalObjectStore
 from holdfast.adapters.local.objects.packs import pack_name
 from holdfast.adapters.local.stat_cache import SqliteStatCache
+from holdfast.adapters.local.store_directory import StorePlace
 from holdfast.adapters.local.store_files import (
     atomic_write,
     copy_database,
@@ -37,7 +38,6 @@ from holdfast.adapters.local.store_files import (
     quarantine_directory,
 )
 from holdfast.adapters.local.store_lock import StoreLock
-from holdfast.adapters.local.store_place import StorePlace
 from holdfast.adapters.local.story.repair import StoryFindings, StoryRepairer
 from holdfast.domain.errors import NewerStore, StoreDamaged
 from holdfast.domain.repair_plan import CatalogLosses

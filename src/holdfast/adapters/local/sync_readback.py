@@ -27,7 +27,7 @@ from holdfast.domain.errors import StoreDamaged
 if TYPE_CHECKING:
     from holdfast.adapters.local.encryption.cipher import Cipher, StoreKeys
     from holdfast.adapters.local.layout import StoreLayout
-    from holdfast.adapters.local.objects.local import LocalObjectStore
+    from holdfast.adapters.local.objects.object_store import LocalObjectStore
     from holdfast.adapters.local.store_errors import SyncFailures
     from holdfast.domain.ids import Digest
     from holdfast.ports.filesystem import Filesystem

@@ -30,7 +30,7 @@ from holdfast.ports.objects import ObjectProblem
 from holdfast.ports.progress import NoProgress, Progress
 
 if TYPE_CHECKING:
-    from holdfast.adapters.local.objects.local import LocalObjectStore
+    from holdfast.adapters.local.objects.object_store import LocalObjectStore
     from holdfast.adapters.local.story.story_file import StoryFile
     from holdfast.domain.ids import Digest
 

@@ -454,7 +454,7 @@ class MemoryStore:
         self.patience_s: float | None = None
 
     @contextmanager
-    def hold(self, *, wait: bool = True, looking: bool = False) -> Iterator[None]:
+    def hold(self, *, wait: bool = True, read_only: bool = False) -> Iterator[None]:
         """The lock belongs to this opened store and to the thread that took it."""
         state, me = self._state, (id(self), threading.get_ident())
         with state.released:
@@ -473,7 +473,7 @@ class MemoryStore:
                     state.holder = None
                     state.released.notify_all()
 
-    def let_others_in(self) -> None:
+    def yield_lock(self) -> None:
         return None
 
     def has_story(self) -> bool:

@@ -126,7 +126,7 @@ def check_after_tool(
     if settings.restore_on_failure == "on":
         with opened.engine.vault.lock.hold():
             session = find_session(opened, event)
-            if session is None or EventDedupe.of(opened).overtaken(event):
+            if session is None or EventDedupe.of(opened).is_superseded(event):
                 text += " Nothing was rolled back, because other work has happened since."
             else:
                 why = f"to before {event.tool}, because {failed}"

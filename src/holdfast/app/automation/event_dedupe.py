@@ -56,7 +56,7 @@ class EventDedupe:
         if any(known):
             self._keep()
 
-    def overtaken(self, event: AgentEvent) -> bool:
+    def is_superseded(self, event: AgentEvent) -> bool:
         """Whether the session's next step was saved since this event arrived. Changes saved now may
         then belong to that step. Notes from the future are ignored: the clock was set back."""
         latest = self._notes["before"].get(_digest(event.agent, event.session), 0)

@@ -241,7 +241,7 @@ class EventHandler:
             from holdfast.app.automation.reported_edits import record_edit
 
             record_edit(opened, event, session, dedupe)
-        if not is_trigger_on(opened, event) or dedupe.overtaken(event):
+        if not is_trigger_on(opened, event) or dedupe.is_superseded(event):
             return Reply()
         head = vault.catalog.checkpoint(session.id, str(session.head))
         if head is not None and was_last_at(vault, head.tree):
@@ -322,7 +322,7 @@ def _checkpoint_to_check(opened: OpenWorkspace, event: AgentEvent) -> str | None
 
     session = find_session(opened, event)
     dedupe = EventDedupe.of(opened)
-    if session is None or dedupe.overtaken(event):
+    if session is None or dedupe.is_superseded(event):
         return None
     target = dedupe.checkpoint_before(event) or checkpoint_by_intent(opened, event, session)
     if target is None:

@@ -38,7 +38,7 @@ def record_edit(
     vault = opened.engine.vault
     before = vault.catalog.checkpoint(session.id, dedupe.checkpoint_before(event))
     paths = _paths(vault, event) if before is not None else ()
-    if before is None or not paths or dedupe.overtaken(event):
+    if before is None or not paths or dedupe.is_superseded(event):
         return
     try:
         require_room(vault)

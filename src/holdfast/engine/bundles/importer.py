@@ -70,7 +70,7 @@ def import_bundle(
         most_bytes=vault.settings.budget * MOST_TIMES_THE_BUDGET,
         progress=progress,
     ) as bundle:
-        with vault.lock.hold(looking=request.dry_run):
+        with vault.lock.hold(read_only=request.dry_run):
             plan = plan_import(vault, bundle, request.as_session)
             if bundle.story_bytes:
                 require_room(vault, bundle.story_bytes)

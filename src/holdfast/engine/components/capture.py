@@ -23,7 +23,7 @@ from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.ids import CheckpointId
 from holdfast.domain.paths import parent
 from holdfast.domain.trees.objects import digest_of
-from holdfast.engine.components.captured import NOTHING, CapturedComponents
+from holdfast.engine.components.component_snapshot import NOTHING, CapturedComponents
 from holdfast.engine.components.contents import NoSink, StoreSink, changed_since, seen_directories
 from holdfast.engine.components.guard import ComponentProgress, Refusal, component_progress, guarded
 from holdfast.engine.components.manifests import (

@@ -19,7 +19,7 @@ from holdfast.domain.operations import RESTORING_KINDS, Operation
 from holdfast.domain.paths import is_within
 from holdfast.domain.restore.selections import Selection, selection_of
 from holdfast.domain.story import Activity, ActivityKind, ActivityStatus, NewActivity
-from holdfast.engine.edits.running import is_running
+from holdfast.engine.edits.open_activities import is_running
 from holdfast.engine.stored_objects import entry_at, loader_for
 from holdfast.engine.vault import Vault
 from holdfast.values.classes import replace

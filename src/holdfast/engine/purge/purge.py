@@ -89,7 +89,7 @@ def _purge(vault: Vault, request: PurgeRequest) -> PurgeOutcome:
 def plan_text_purge(engine: Engine, text: str) -> TextPurgePlan:
     """The places where `purge_text` would replace a text. Changes nothing."""
     replacement = TextReplacement(text)
-    with engine.recovered(looking=True):
+    with engine.recovered(read_only=True):
         paths, components = paths_holding(engine.vault, set(replacement.needles))
         return TextPurgePlan(count_in_story(engine.vault, replacement), paths, components)
 

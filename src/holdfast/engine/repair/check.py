@@ -22,7 +22,7 @@ from holdfast.domain.repair_plan import ALL_COMPONENTS, Problem
 from holdfast.domain.trees.objects import decode_chunk_list
 from holdfast.domain.trees.tree import Tree, decode_tree
 from holdfast.engine.restore.journal import decode_journal
-from holdfast.engine.restore.unlock import decode_note
+from holdfast.engine.restore.permissions import decode_note
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import all_checkpoints
 from holdfast.ports.progress import Progress

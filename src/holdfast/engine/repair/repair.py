@@ -40,10 +40,10 @@ from holdfast.engine.repair.check import DamagedCheckpoint, LossFinder, journal_
 from holdfast.engine.restore.conflicts import amended_tree
 from holdfast.engine.restore.directory_handles import DirectoryHandles, leftovers, staging_prefix
 from holdfast.engine.restore.journal import decode_journal
+from holdfast.engine.restore.permissions import restore_noted_modes
 from holdfast.engine.restore.plan import read_report
 from holdfast.engine.restore.records import rescue
 from holdfast.engine.restore.recovery import put_modes_back
-from holdfast.engine.restore.unlock import restore_noted_modes
 from holdfast.engine.save.workspace_tree import add_report, capture_policy
 from holdfast.engine.scan.scanner import Scanner, ScanRequest
 from holdfast.engine.stored_objects import object_batch

@@ -28,14 +28,14 @@ from holdfast.engine.restore.conflicts import Unsaved, amended_tree, find_unsave
 from holdfast.engine.restore.directory_handles import DirectoryHandles, staging_prefix
 from holdfast.engine.restore.executor import Executor
 from holdfast.engine.restore.journal import Journal, encode_journal
+from holdfast.engine.restore.permissions import Unlocked
 from holdfast.engine.restore.records import (
     RestoreRequest,
     record_restore,
     rescue,
 )
-from holdfast.engine.restore.slot_moves import RestoreSite, StepFailed
+from holdfast.engine.restore.staged_moves import RestoreSite, StepFailed
 from holdfast.engine.restore.staging import Staging
-from holdfast.engine.restore.unlock import Unlocked
 from holdfast.engine.restore.verifier import verify
 from holdfast.engine.stored_objects import cached_loader, entry_at
 from holdfast.engine.vault import FULL, Vault

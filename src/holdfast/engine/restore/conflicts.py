@@ -20,7 +20,7 @@ from holdfast.domain.trees.entries import MODE_MASK, FileEntry, SymlinkEntry, st
 from holdfast.engine.restore.database_groups import ASIDE, BACK
 from holdfast.engine.restore.directory_handles import NO_DIRECTORY, OWNER_ALL, DirectoryHandles
 from holdfast.engine.restore.journal import Journal
-from holdfast.engine.restore.slot_moves import Displaced, return_others
+from holdfast.engine.restore.staged_moves import Displaced, return_others
 from holdfast.engine.restore.verifier import digest_of_file
 from holdfast.engine.scan.file_capture import FileCapture, is_sparse
 from holdfast.engine.stored_objects import cached_loader, entry_at, object_batch

@@ -23,7 +23,7 @@ from holdfast.domain.sqlite_files import (
     database_of,
 )
 from holdfast.domain.trees.entries import FileEntry
-from holdfast.engine.restore.slot_moves import Displaced, RestoreSite
+from holdfast.engine.restore.staged_moves import Displaced, RestoreSite
 from holdfast.engine.restore.verifier import digest_of_file
 from holdfast.values.classes import dataclass, replace
 

@@ -36,7 +36,7 @@ from holdfast.engine.restore.directory_handles import (
     give_to,
     ignoring,
 )
-from holdfast.engine.restore.slot_moves import Displaced, RestoreSite, SlotMoves, StepFailed
+from holdfast.engine.restore.staged_moves import Displaced, RestoreSite, SlotMoves, StepFailed
 from holdfast.engine.restore.staging import RUNS_AS_ANOTHER, sync_file
 from holdfast.engine.restore.verifier import digest_of_file
 from holdfast.engine.stored_objects import unrestorable

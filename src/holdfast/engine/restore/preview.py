@@ -26,8 +26,8 @@ from holdfast.engine.components.restore import (
     unrestored_warnings,
     with_component_steps,
 )
-from holdfast.engine.edits.running import working_tools
-from holdfast.engine.restore.first_captured import with_goal
+from holdfast.engine.edits.open_activities import working_tools
+from holdfast.engine.restore.backfilled_paths import with_goal
 from holdfast.engine.restore.plan import make_plan, unsaved_remarks
 from holdfast.engine.restore.records import RestoreRequest
 from holdfast.engine.scan.scanner import Scan
@@ -71,7 +71,7 @@ def _with_others(vault: Vault, request: RestoreRequest, plan: RestorePlan) -> Re
     """The plan with remarks about files last changed by others than the session's agent."""
     if not plan.steps or request.kind not in (OperationKind.RESTORE, OperationKind.RESET):
         return plan
-    from holdfast.engine.restore.last_changes import others_remarks
+    from holdfast.engine.restore.change_authors import others_remarks
 
     return replace(plan, warnings=(*plan.warnings, *others_remarks(vault, plan, request.target)))
 

@@ -13,7 +13,7 @@ from holdfast.domain.operations import OperationKind
 from holdfast.domain.paths import is_within
 from holdfast.domain.restore.selections import restore_intent
 from holdfast.domain.trees.entries import Entry
-from holdfast.engine.components.captured import CapturedComponents, capture_components
+from holdfast.engine.components.component_snapshot import CapturedComponents, capture_components
 from holdfast.engine.save.save import NOWHERE, conversation_position, new_checkpoint
 from holdfast.engine.save.workspace_tree import SavedTree, save_tree
 from holdfast.engine.scan.scanner import RulesOf, Scanner

@@ -32,6 +32,7 @@ from holdfast.engine.restore.conflicts import amended_tree, open_staging
 from holdfast.engine.restore.database_groups import groups_of
 from holdfast.engine.restore.directory_handles import NO_DIRECTORY, DirectoryHandles, leftovers
 from holdfast.engine.restore.journal import Journal, decode_journal, encode_journal
+from holdfast.engine.restore.permissions import restore_noted_modes
 from holdfast.engine.restore.plan import make_plan
 from holdfast.engine.restore.records import (
     RestoreRequest,
@@ -41,7 +42,6 @@ from holdfast.engine.restore.records import (
 )
 from holdfast.engine.restore.recovery_report import add_to_report
 from holdfast.engine.restore.staging import remove_contents
-from holdfast.engine.restore.unlock import restore_noted_modes
 from holdfast.engine.save.workspace_tree import dry_scan
 from holdfast.engine.scan.scanner import Scan, Scanner
 from holdfast.engine.stored_objects import cached_loader, entry_at

@@ -24,7 +24,7 @@ from holdfast.domain.outcomes import NOTHING_CHANGED, RESTORE_DONE, PathProblem,
 from holdfast.domain.paths import to_text
 from holdfast.domain.restore.plan import UNDER_WAY, RestorePlan
 from holdfast.domain.trees.changes import NewMode
-from holdfast.engine.components.captured import CapturedComponents, capture_components
+from holdfast.engine.components.component_snapshot import CapturedComponents, capture_components
 from holdfast.engine.components.git_drift import git_drift
 from holdfast.engine.components.manifests import release_components
 from holdfast.engine.components.restore import (
@@ -38,6 +38,7 @@ from holdfast.engine.history.history import MOVING_KINDS
 from holdfast.engine.restore.carry_out import carry_out, note_state
 from holdfast.engine.restore.conflicts import amended_tree
 from holdfast.engine.restore.database_files import no_transaction
+from holdfast.engine.restore.permissions import Unlocked, locked_paths
 from holdfast.engine.restore.plan import make_plan
 from holdfast.engine.restore.preview import (
     with_databases_in_use,
@@ -50,7 +51,6 @@ from holdfast.engine.restore.records import (
     add_safety,
     save_present,
 )
-from holdfast.engine.restore.unlock import Unlocked, locked_paths
 from holdfast.engine.save.workspace_tree import SavedTree
 from holdfast.engine.scan.scanner import Scanner
 from holdfast.engine.vault import Vault

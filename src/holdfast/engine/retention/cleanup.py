@@ -62,7 +62,7 @@ class CleanupOutcome:
 def plan_cleanup(engine: Engine) -> CleanupPlan:
     """What `cleanup` would do now. Changes nothing."""
     vault = engine.vault
-    with engine.recovered(looking=True):
+    with engine.recovered(read_only=True):
         decided = decisions(vault)
         kept = (decision.checkpoint for decision in decided if decision.keep)
         needed = mark(vault, kept, set())
@@ -120,7 +120,7 @@ def _collect_in_steps(
             steps += 1
             if step_bytes == 0 or steps == most_steps:
                 return freed_bytes, ()
-            vault.lock.let_others_in()
+            vault.lock.yield_lock()
             progress.advance("bytes freed", freed_bytes, None)
     except StoreDamaged as error:
         return freed_bytes, (f"no more space was freed: {error.message}",)

@@ -82,7 +82,7 @@ def make_room(vault: Vault, needed_bytes: int) -> Room:
         _collect(vault, needed_bytes)
         limit = SpaceLimit(vault)
         if limit.is_total and limit.budget_left < needed_bytes:
-            vault.make_room_elsewhere(needed_bytes)
+            vault.evict_from_other_stores(needed_bytes)
         for _ in range(_ROUNDS):
             missing = needed_bytes - SpaceLimit(vault).budget_left
             if missing <= 0:
@@ -114,7 +114,7 @@ def _collect(vault: Vault, needed_bytes: int) -> None:
 def over_budget(engine: Engine) -> list[Checkpoint]:
     """Checkpoints to delete so that the store fits its budget; manual ones of ended sessions come
     last. The user decides. Changes nothing."""
-    with engine.recovered(looking=True):
+    with engine.recovered(read_only=True):
         missing = -SpaceLimit(engine.vault).budget_left
         return choose(engine.vault, missing, chosen_too=True) if missing > 0 else []
 

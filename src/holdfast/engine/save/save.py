@@ -26,7 +26,7 @@ from holdfast.domain.operations import RESTORING_KINDS, OperationKind
 from holdfast.domain.outcomes import SaveOutcome
 from holdfast.domain.sessions import Session, SessionStatus
 from holdfast.domain.trees.changes import ChangeType, TreeLoader, tree_changes, visible_changes
-from holdfast.engine.components.captured import (
+from holdfast.engine.components.component_snapshot import (
     CapturedComponents,
     capture_components,
     same_components,
@@ -78,7 +78,7 @@ def save(
         require_checkpoint_allowed(vault, session_id, kind)
     saved = save_tree(vault, scanner)
     if unsettled:
-        from holdfast.engine.edits.running import with_unsettled
+        from holdfast.engine.edits.open_activities import with_unsettled
 
         saved = with_unsettled(vault, saved, unsettled)
     head = session.head if session is not None else None

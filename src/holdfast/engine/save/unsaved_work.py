@@ -14,7 +14,7 @@ from holdfast.domain.errors import HoldfastError
 from holdfast.domain.ids import CheckpointId, Digest, SessionId
 from holdfast.domain.outcomes import SavedFirst
 from holdfast.domain.sessions import Session
-from holdfast.engine.components.captured import capture_components
+from holdfast.engine.components.component_snapshot import capture_components
 from holdfast.engine.history.history import MOVING_KINDS, head_checkpoint
 from holdfast.engine.restore.records import add_safety
 from holdfast.engine.save.save import add_session

@@ -40,7 +40,7 @@ class ActiveAgent:
 
 def active_agents(vault: Vault) -> list[ActiveAgent]:
     """Oldest session first, each with the newest known process that still runs."""
-    from holdfast.engine.edits.running import working_tools
+    from holdfast.engine.edits.open_activities import working_tools
 
     calling = {tool.session: tool.owner for tool in working_tools(vault)}
     found = []

@@ -29,7 +29,7 @@ from holdfast.domain.sessions import (
     rounds_of,
 )
 from holdfast.domain.trees.changes import tree_changes
-from holdfast.engine.components.captured import (
+from holdfast.engine.components.component_snapshot import (
     CapturedComponents,
     capture_components,
     same_components,

@@ -157,7 +157,7 @@ def is_changed_now(vault: Vault, since: Checkpoint) -> bool:
     before = state_of(vault.objects, since, EXTERNAL)
     if before is None:
         return False
-    from holdfast.engine.components.captured import capture_components
+    from holdfast.engine.components.component_snapshot import capture_components
 
     checkpoint = CheckpointId(vault.ids.new_id())
     found = capture_components(vault, checkpoint, since, only=(EXTERNAL,), thorough=False)

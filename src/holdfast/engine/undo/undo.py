@@ -33,7 +33,7 @@ from holdfast.domain.timeline.undo_history import (
 from holdfast.domain.trees.changes import TreeLoader, tree_changes
 from holdfast.engine.components.selection import changed_components, choose_components
 from holdfast.engine.history.history import MOVING_KINDS
-from holdfast.engine.restore.first_captured import first_captured, with_goal
+from holdfast.engine.restore.backfilled_paths import first_captured, with_goal
 from holdfast.engine.restore.records import RestoreRequest, Seen
 from holdfast.engine.retention.protection import states_before_messages
 from holdfast.engine.scan.scanner import RulesOf, Scan

@@ -130,7 +130,7 @@ class Invocation:
         opened = open_workspace(
             workspace,
             create=create,
-            spare_repositories=True,
+            exclude_nested_repositories=True,
             force=force,
             purpose=f"holdfast {self.verb}",
             passive=passive,

@@ -353,7 +353,7 @@ def _show_head(terminal: Terminal, status: Status, now: datetime) -> None:
 def _show_problems(terminal: Terminal, how: str, problems: Sequence[Problem]) -> None:
     if not problems:
         return
-    from holdfast.interfaces.hooks.automation import problem_log
+    from holdfast.interfaces.hooks.runtime_files import problem_log
 
     last = problems[-1]
     colour = YELLOW if last.saved else RED

@@ -33,7 +33,7 @@ from holdfast.interfaces.daemon.handlers import HANDLERS, Handler
 from holdfast.interfaces.daemon.hook_events import WorkForHook
 from holdfast.interfaces.daemon.instance import CodeOnDisk, Listener, is_newer, log
 from holdfast.interfaces.daemon.workspaces import Workspaces
-from holdfast.interfaces.hooks.automation import event_handler
+from holdfast.interfaces.hooks.runtime_files import event_handler
 from holdfast.interfaces.signal_wakeup import drain, wakeup_handle
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from holdfast.domain.agent_events import AgentEvent, EventKind, Reply
 from holdfast.interfaces.agents.agent import Agent
-from holdfast.interfaces.hooks.automation import event_handler, problem_log
 from holdfast.interfaces.hooks.payloads import parse_payload, read_payload
+from holdfast.interfaces.hooks.runtime_files import event_handler, problem_log
 from holdfast.interfaces.hooks.translation import Call, event_of, plain_answer, read_call
 
 if TYPE_CHECKING:

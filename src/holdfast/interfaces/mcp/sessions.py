@@ -120,7 +120,7 @@ class ServedSessions:
             return self._session_id
         from holdfast.api.workspace import open_workspace
 
-        with open_workspace(directory, create=True, spare_repositories=True) as opened:
+        with open_workspace(directory, create=True, exclude_nested_repositories=True) as opened:
             return opened.sessions.ensure_current(lambda: self._fresh_id(opened))
 
     def _open_session(self, directory: Path, name: str) -> _OpenHandlers:
@@ -130,7 +130,7 @@ class ServedSessions:
         from holdfast.api.workspace import open_workspace
 
         if store_directory(directory) is None:
-            open_workspace(directory, create=True, spare_repositories=True).close()
+            open_workspace(directory, create=True, exclude_nested_repositories=True).close()
         opened = _OpenHandlers(SessionCheckpointer(directory, name))
         self.on_open()
         return opened

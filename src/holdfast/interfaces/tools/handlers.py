@@ -29,7 +29,7 @@ from holdfast.interfaces.tools.restore import RESET, RESTORE, UNDO
 from holdfast.interfaces.tools.save import ANNOTATE, APPROVE, CREATE
 from holdfast.interfaces.tools.search import SEARCH, WHY
 from holdfast.interfaces.tools.tool import Parameter, Tool, ToolContext
-from holdfast.interfaces.tools.wording import in_calls, many_lines, notice_in_calls, one_line
+from holdfast.interfaces.tools.wording import as_tool_calls, many_lines, notice_in_calls, one_line
 
 if TYPE_CHECKING:
     from holdfast.api.session import SessionCheckpointer
@@ -238,7 +238,7 @@ def with_notices(result: ToolResult, notices: Sequence[str]) -> ToolResult:
 
 def error_text(error: HoldfastError) -> str:
     """An error as text that a model can act on."""
-    hint = f"\nWhat to do: {many_lines(in_calls(error.hint))}" if error.hint else ""
+    hint = f"\nWhat to do: {many_lines(as_tool_calls(error.hint))}" if error.hint else ""
     return f"Not done ({error.code}): {many_lines(error.message)}{hint}"
 
 
@@ -269,7 +269,7 @@ def failed(
         error="corruption_detected" if corrupt else "insufficient_space" if full else error.code,
         code=error.code,
         message=many_lines(error.message),
-        hint=many_lines(in_calls(error.hint)) if error.hint else None,
+        hint=many_lines(as_tool_calls(error.hint)) if error.hint else None,
         degraded_mode=corrupt or full or isinstance(error, StoreUnwritable),
         corruption_detected=corrupt,
         suggested_action="repair" if corrupt else "cleanup" if full else None,
@@ -293,7 +293,7 @@ def unexpected(name: str, error: Exception, tool_call_id: str | None = None) -> 
 
 def error_data(error: HoldfastError) -> dict[str, str | None]:
     """Like `error_text`, as data for programs that pass it to a model."""
-    return error.to_dict() | {"hint": in_calls(error.hint) if error.hint else None}
+    return error.to_dict() | {"hint": as_tool_calls(error.hint) if error.hint else None}
 
 
 def _unknown(name: object) -> str:

@@ -41,7 +41,7 @@ _END = r"(?=[.,;)]|\s|$)"
 Replacement = str | Callable[[re.Match[str]], str]
 
 
-def in_calls(text: str) -> str:
+def as_tool_calls(text: str) -> str:
     """A hint, warning or reason from the engine, for an agent."""
     for pattern, replacement in _RULES:
         text = pattern.sub(replacement, text)
@@ -51,7 +51,7 @@ def in_calls(text: str) -> str:
 def notice_in_calls(notice: str) -> str:
     """The notice to an agent about a restore (RB-10). Quoted user text is not translated."""
     for phrase in NOTICE_PHRASES:
-        notice = notice.replace(phrase, in_calls(phrase))
+        notice = notice.replace(phrase, as_tool_calls(phrase))
     return notice
 
 
@@ -180,7 +180,7 @@ def many_lines(text: str) -> str:
 
 def reason_line(text: str) -> str:
     """A warning or reason from the engine on one line, with tool calls."""
-    return reworded(text, lambda words: one_line(in_calls(words)))
+    return reworded(text, lambda words: one_line(as_tool_calls(words)))
 
 
 def warning_lines(warnings: Iterable[str]) -> list[str]:

@@ -50,7 +50,11 @@ class ServedWorkspaces:
         checkpoint."""
         path = self.place(workspace_id)
         opening = partial(
-            open_workspace, path, create=create, spare_repositories=create, purpose=_PURPOSE
+            open_workspace,
+            path,
+            create=create,
+            exclude_nested_repositories=create,
+            purpose=_PURPOSE,
         )
         with self._open.use(path, opening) as workspace:
             yield workspace

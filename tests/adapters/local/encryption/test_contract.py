@@ -9,7 +9,7 @@ import pytest
 from holdfast.adapters.local.catalog.sqlite import SqliteCatalog
 from holdfast.adapters.local.encryption.cipher import StoreKeys
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
-from holdfast.adapters.local.objects.local import LocalObjectStore
+from holdfast.adapters.local.objects.object_store import LocalObjectStore
 from holdfast.adapters.local.stat_cache import SqliteStatCache
 from holdfast.ports.catalog import Catalog
 from holdfast.ports.objects import ObjectStore

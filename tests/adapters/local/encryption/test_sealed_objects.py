@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from holdfast.adapters.local.encryption.cipher import SealedRecords, StoreKeys
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
-from holdfast.adapters.local.objects.local import LocalObjectStore
+from holdfast.adapters.local.objects.object_store import LocalObjectStore
 from holdfast.domain.errors import NoSpace, StoreDamaged
 from holdfast.domain.object_records import BadRecord, Record
 from holdfast.domain.trees.objects import digest_of

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
-from holdfast.adapters.local.objects.local import LocalObjectStore
+from holdfast.adapters.local.objects.object_store import LocalObjectStore
 from holdfast.domain.ids import Digest
 from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.filesystem import Filesystem

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.local.objects.local import LocalObjectStore
+from holdfast.adapters.local.objects.object_store import LocalObjectStore
 from holdfast.ports.objects import ObjectStore, PackMaintenance
 from holdfast.testing.object_store_contract import DurableObjectStoreContract
 from holdfast.testing.store_contracts import PackMaintenanceContract

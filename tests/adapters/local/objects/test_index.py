@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.adapters.local.objects import packs as pack_files
-from holdfast.adapters.local.objects.local import LocalObjectStore
+from holdfast.adapters.local.objects.object_store import LocalObjectStore
 from holdfast.adapters.local.sqlite_connection import connect
 from holdfast.domain.errors import StoreDamaged
 from holdfast.domain.trees.objects import digest_of

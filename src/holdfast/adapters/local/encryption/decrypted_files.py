@@ -36,7 +36,7 @@ from holdfast.adapters.local.encryption.sealed_database import (
 from holdfast.adapters.local.layout import TOOL_LOG
 
 if TYPE_CHECKING:
-    from holdfast.adapters.local.objects.local import LocalObjectStore
+    from holdfast.adapters.local.objects.object_store import LocalObjectStore
 
 _LOG = "-wal"
 _DATABASES = {

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.adapters.local.objects.index import Location
-from holdfast.adapters.local.objects.local import LocalObjectStore
+from holdfast.adapters.local.objects.object_store import LocalObjectStore
 from holdfast.adapters.local.objects.packs import (
     PACK_MAGIC,
     SEAL_AT_BYTES,

@@ -30,7 +30,7 @@ from holdfast.values.compression import (
 )
 
 if TYPE_CHECKING:
-    from holdfast.adapters.local.objects.local import LocalObjectStore
+    from holdfast.adapters.local.objects.object_store import LocalObjectStore
 
 _LARGEST_DELTA_BYTES = 2 << 20
 _SHORT_CHAIN = 6

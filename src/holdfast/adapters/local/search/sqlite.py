@@ -28,7 +28,7 @@ from holdfast.adapters.local.search.expressions import (
     about_messages,
 )
 from holdfast.adapters.local.search.ingest import read_cursors, write_batch
-from holdfast.adapters.local.search.parts import (
+from holdfast.adapters.local.search.partitions import (
     Candidate,
     Effort,
     Question,

@@ -43,7 +43,7 @@ def _agents(invocation: Invocation) -> Iterator[Symptom]:
     from holdfast.api.stores import workspace_with_store
     from holdfast.domain.repair_plan import Gravity, Symptom
     from holdfast.interfaces.agent_setup.protection import examine_servers, protections
-    from holdfast.interfaces.hooks.automation import problem_log
+    from holdfast.interfaces.hooks.runtime_files import problem_log
 
     directory = invocation.directory.absolute()
     workspace = workspace_with_store(directory) or directory

@@ -73,7 +73,7 @@ def run(invocation: Invocation) -> int:
     gc.disable()
     import time
 
-    from holdfast.interfaces.mcp.automation import AutomaticCheckpoints
+    from holdfast.interfaces.mcp.automatic_checkpoints import AutomaticCheckpoints
     from holdfast.interfaces.mcp.server import Admission, make_server
     from holdfast.interfaces.mcp.sessions import ServedSessions
     from holdfast.interfaces.mcp.stdio import AnswerQueue, serve_stdio
@@ -106,7 +106,7 @@ def run(invocation: Invocation) -> int:
 
 def _note_missed(workspace: Path, session: str, error: Exception) -> None:
     """Record it for `holdfast status`, because calls do not wait for automatic checkpoints."""
-    from holdfast.interfaces.hooks.automation import problem_log
+    from holdfast.interfaces.hooks.runtime_files import problem_log
 
     problem_log(os.environ).note_missed(workspace, session, error)
 

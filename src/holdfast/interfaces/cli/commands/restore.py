@@ -215,7 +215,7 @@ def _pick(invocation: Invocation, opened: Workspace) -> str | None:
                 "change: holdfast undo"
             ),
         )
-    from holdfast.interfaces.cli.moment_picker import MomentPicker
+    from holdfast.interfaces.cli.checkpoint_picker import MomentPicker
     from holdfast.interfaces.cli.screen import Screen
 
     terminal, scope = invocation.terminal, invocation.scope(opened)

@@ -177,6 +177,6 @@ def _show_hook_problems(invocation: Invocation) -> bool:
 
 def _problems(invocation: Invocation, workspace: Path) -> tuple[Problem, ...]:
     """Events of the last day that hooks could not save or record here."""
-    from holdfast.interfaces.hooks.automation import problem_log
+    from holdfast.interfaces.hooks.runtime_files import problem_log
 
     return tuple(problem_log(os.environ).problems_of(workspace, invocation.now - timedelta(days=1)))

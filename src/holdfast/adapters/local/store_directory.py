@@ -157,9 +157,9 @@ class StorePlace:
         """How long to wait for a lock holder that makes no progress; None means no limit."""
 
     @contextmanager
-    def hold(self, *, wait: bool = True, looking: bool = False) -> Iterator[None]:
+    def hold(self, *, wait: bool = True, read_only: bool = False) -> Iterator[None]:
         timeout_s = self.lock_timeout_s if wait else 0.0
-        with self._lock.hold(timeout_s, looking=looking, patience_s=self.patience_s):
+        with self._lock.hold(timeout_s, read_only=read_only, patience_s=self.patience_s):
             yield
 
     @property
@@ -260,8 +260,8 @@ class StorePlace:
     def workspace_id(self) -> WorkspaceId:
         return WorkspaceId(self._layout.directory.name)
 
-    def let_others_in(self) -> None:
-        self._lock.let_others_in()
+    def yield_lock(self) -> None:
+        self._lock.yield_lock()
 
     def problems(self) -> Iterator[str]:
         try:

@@ -105,7 +105,7 @@ class AutomaticCheckpoints:
 
     def _current(self, path: Path, watcher: Watcher) -> WatchedWorkspace | None:
         """The workspace with its current store and settings."""
-        from holdfast.api.automation import begins_unasked, watch_workspace
+        from holdfast.api.automation import may_create_store, watch_workspace
         from holdfast.api.stores import store_directory
 
         kept = self._watched.get(path)
@@ -113,7 +113,7 @@ class AutomaticCheckpoints:
             if kept.is_current():
                 return kept
             self._close(path)
-        if store_directory(path) is None and not begins_unasked(path, self._environment):
+        if store_directory(path) is None and not may_create_store(path, self._environment):
             return None
         session = SessionId(self._sessions.session_id(path))
         opened = self._watched[path] = watch_workspace(
