@@ -1,4 +1,4 @@
-"""A restore that was looked at first, and is_superseded by others before it began."""
+"""A restore that was looked at first, and superseded by others before it began."""
 
 from __future__ import annotations
 
