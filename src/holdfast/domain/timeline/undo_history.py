@@ -53,11 +53,10 @@ class Moment:
 
 @dataclass(slots=True)
 class State:
-    """One state of the workspace. An undo can return to it with more files, which its checkpoints
-    had left out and later ones have; they are then part of it. `restored` is the restore that led
-    to it, and `redone` the last redo of that restore alone. `checkpoints` hold it, oldest first,
-    and `also` has the ids of others that do. `gap_before`: checkpoints between the previous state
-    and this one were deleted."""
+    """One state of the workspace. `restored` is the restore that led to it, and `redone` the last
+    redo of that restore alone. `checkpoints` hold it, oldest first, and `also` has the ids of
+    others that do. `gap_before`: checkpoints between the
+    previous state and this one were deleted."""
 
     tree: Digest
     since: Operation
@@ -292,12 +291,7 @@ class UndoHistory:
             return False
         above = tuple(self.past[place + 1 :])
         del self.past[place + 1 :]
-        reached = self.past[place]
-        if any(
-            one.id == made.restores_from and one.tree != made.tree for one in reached.checkpoints
-        ):
-            reached.tree = made.tree  # with files that the target had left out
-        reached.checkpoints.append(made)
+        self.past[place].checkpoints.append(made)
         if self._safety_has_more:
             self.future = self.redoable
         self.future = [*self.future, Undone(moment.operation, above)]
@@ -331,7 +325,6 @@ class UndoHistory:
         left = [one for one in top.checkpoints if one.id != undo.checkpoint]
         if left and len(left) < len(top.checkpoints) and undo.checkpoint is not None:
             top.checkpoints = left
-            top.tree = left[-1].tree
             top.also.add(undo.checkpoint)
 
     def _redone(self, moment: Moment) -> bool:
