@@ -12,9 +12,7 @@ import pytest
 
 from holdfast import SessionCheckpointer
 from holdfast.bootstrap.workspace import open_workspace
-from holdfast.domain.errors import Busy, NotFound, NothingToUndo, UnknownReference
-from holdfast.domain.ids import SessionId
-from holdfast.engine.retention.deletion import delete
+from holdfast.domain.errors import Busy, NothingToUndo, UnknownReference
 from tests.support.composition import configure
 from tests.support.forking_server import ROOT
 from tests.support.hostile_trees import fill
@@ -171,15 +169,3 @@ def test_a_session_cannot_see_or_touch_the_checkpoints_of_another(tmp_path: Path
         assert get_snapshot(mine, "initial").id == own
         assert get_snapshot(mine, own).parent is None
         assert (workspace / "file").read_bytes() == b"mine"
-
-
-def test_a_session_cannot_delete_the_checkpoint_of_another(tmp_path: Path) -> None:
-    workspace = tmp_path / "project"
-    fill(workspace / "file", b"x")
-    with SessionCheckpointer(workspace, "theirs") as theirs:
-        first = theirs.checkpoint("theirs")
-        with open_workspace(workspace, create=False) as opened:
-            checkpoint = opened.engine.resolve(SessionId("theirs"), first)
-            with pytest.raises(NotFound):
-                delete(opened.engine, checkpoint)
-        assert get_snapshot(theirs, first).id == first

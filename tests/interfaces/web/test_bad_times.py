@@ -82,9 +82,10 @@ def test_a_store_that_is_gone(
 ) -> None:
     assert set(_replies(client).values()) == {200}
     shutil.rmtree(session.opened.store_directory)
-    statuses = _replies(client)
-    assert statuses[CHECKPOINTS] == 500
-    assert statuses["/api/doctor"] == 500
+    assert _replies(client)[CHECKPOINTS] == 500
+    said = client.get("/api/doctor")
+    assert not said["ok"]
+    assert "is missing" in said["findings"][0]["finding"]
     assert (workspace / "notes.txt").read_bytes() == b"one\n"
 
 

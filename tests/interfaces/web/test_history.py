@@ -156,6 +156,18 @@ def test_a_checkpoint_is_made_named_annotated_and_deleted(client: Client, worksp
     assert client("GET", f"{CHECKPOINTS}/{made['id']}").status == 404
 
 
+@pytest.mark.requirement("CP-8")
+def test_a_session_cannot_delete_the_checkpoint_of_another(
+    client: Client, session: SessionCheckpointer, workspace: Path
+) -> None:
+    fill(workspace / "notes.txt", b"theirs\n")
+    with SessionCheckpointer(workspace, "theirs") as theirs:
+        first = theirs.checkpoint("theirs")
+    for reference in (first, first[:8]):
+        assert client("DELETE", f"{CHECKPOINTS}/{reference}").status == 404
+    assert client.get(f"/api/sessions/theirs/checkpoints/{first}")["id"] == first
+
+
 def test_an_annotation_is_replaced_however_often_it_is_put(client: Client) -> None:
     made = client.post(CHECKPOINTS, {"reasoning": "why"}, 201)
     place = f"{CHECKPOINTS}/{made['id']}"

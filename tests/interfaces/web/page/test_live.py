@@ -72,7 +72,10 @@ def test_an_empty_workspace_shows_how_to_begin_and_then_its_first_session(
     with serving(agent.project, agent.environment) as server:
         tab = new_tab(server)
         page = tab.open("/")
-        for address in ("/settings", "/health", "/search?q=a", "/"):
+        page = tab.open("/settings")
+        expect(page.get_by_text("Nothing is saved yet.")).to_be_visible()
+        expect(page.get_by_role("alert")).to_have_count(0)
+        for address in ("/health", "/search?q=a", "/"):
             page = tab.open(address)
             expect(page.get_by_role("heading", name="Nothing saved yet")).to_have_count(1)
             expect(page.get_by_text("holdfast install claude-code")).to_be_visible()

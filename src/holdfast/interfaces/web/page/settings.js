@@ -6,7 +6,7 @@ import { plural, size, visible, visiblePath } from "./format.js";
 import { html, useEffect, useState } from "./html.js";
 import { useLiveVersion } from "./live-version.js";
 import { useLoaded } from "./load.js";
-import { Loading, Refused } from "./states.js";
+import { isNothingSaved, Loading, Refused } from "./states.js";
 import { chooseTheme, theme } from "./theme.js";
 import { say } from "./toast.js";
 import { kindWords, sentence } from "./words.js";
@@ -316,11 +316,13 @@ function Retention({ setting, changed }) {
       ${problem && html`<p class="remark wrong" role="alert">${visible(problem.message)}</p>`}</div>
     <div class="box" aria-live="polite"><b>What a cleanup would remove now</b>
       ${
-        !plan
-          ? html`<${Loading} label="Calculating" />`
-          : going.length === 0
-            ? html`<p class="soft">Nothing. ${plural(plan.kept, "checkpoint")} kept.</p>`
-            : html`
+        preview.error
+          ? html`<p class="soft">${isNothingSaved(preview.error) ? "Nothing is saved yet." : visible(/** @type {Error} */ (preview.error).message)}</p>`
+          : !plan
+            ? html`<${Loading} label="Calculating" />`
+            : going.length === 0
+              ? html`<p class="soft">Nothing. ${plural(plan.kept, "checkpoint")} kept.</p>`
+              : html`
         <p>${plural(going.length, "checkpoint")} of ${plan.kept + going.length}${plan.unneeded_bytes ? `, about ${size(plan.unneeded_bytes)}` : ""}</p>
         <ul>${going.slice(0, MOST_LISTED).map(
           (/** @type {any} */ one) => html`<li><code>
