@@ -2,7 +2,7 @@
 # comes from requirements/*.lock, checked by hash, into .venv. With npm, tests run the public MCP tools as well. `make help` lists the targets.
 
 PYTHON ?= python3
-WORKERS ?= 3
+WORKERS ?= 4
 TORTURE_S ?= 600
 TORTURE_SEED ?=
 TORTURE_CASE ?=
@@ -41,8 +41,7 @@ demo: $(READY) bytecode ## watch an agent delete a project's code, and Holdfast 
 test: $(READY) ## lint, types, import layers, the documentation site, then the whole test suite and its coverage
 	@$(MAKE) --no-print-directory -j 2 lint public-tools browser site $(COLLECTED)
 	@mkdir -p $(dir $(COVERED))
-	$(BIN)/python -W 'ignore:Unable to activate pytest branch coverage' \
-		-m slipcover --source src/holdfast --branch --immediate --json --out $(COVERED) \
+	$(BIN)/python -m slipcover --source src/holdfast --immediate --json --out $(COVERED) \
 		-m pytest tests -m "not torture and not agents" -n $(WORKERS) --dist worksteal $(ARGS)
 	@[ -n "$(strip $(ARGS))" ] || $(BIN)/python -m tests.project.coverage $(COVERED)
 

@@ -2,7 +2,7 @@
 # Install Chromium for the tests of the web page, with the system's package manager. Only root may do that:
 # elsewhere, and where it fails, a note says what to run, and the tests say that the page was not tried in a browser.
 set -u
-for name in chromium chromium-browser google-chrome; do
+for name in chromium-headless-shell chromium chromium-browser google-chrome; do
 	command -v "$name" >/dev/null 2>&1 && exit 0
 done
 
@@ -15,6 +15,7 @@ command -v apt-get >/dev/null 2>&1 || note 'install it with the package manager 
 [ "$(id -u)" = 0 ] || note 'run: sudo apt-get install chromium'
 log=$(mktemp)
 export DEBIAN_FRONTEND=noninteractive
-{ timeout 120 apt-get update && timeout 400 apt-get install --yes --no-install-recommends chromium; } >"$log" 2>&1 ||
+install() { timeout 400 apt-get install --yes --no-install-recommends "$1"; }
+{ timeout 120 apt-get update && { install chromium-headless-shell || install chromium; }; } >"$log" 2>&1 ||
 	note "apt-get failed (see $log)"
 rm -f "$log"
