@@ -449,3 +449,17 @@ def test_work_that_an_undo_of_a_reset_brought_back_counts_when_it_is_approved(
         fill(workspace / "file", b"3")
         session.checkpoint("3")
         assert session.approve().count == 1
+
+
+@pytest.mark.requirement("SE-5")
+def test_the_base_that_a_reset_returned_to_is_no_work_to_approve(workspace: Path) -> None:
+    with SessionCheckpointer(workspace, "bare") as session:
+        for text in (b"base", b"1"):
+            fill(workspace / "file", text)
+            session.checkpoint(text.decode())
+        session.reset()
+        with pytest.raises(Refused, match="nothing to approve"):
+            session.approve()
+        fill(workspace / "file", b"2")
+        session.checkpoint("2")
+        assert session.approve().count == 1

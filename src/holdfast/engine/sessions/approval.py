@@ -174,8 +174,8 @@ def _approve(
     head = vault.catalog.checkpoint(session.id, session.head)
     components = capture_components(vault, identifier, head, scan=saved.scan)
     present = _checkpoint_of_state(vault, session, saved, components)
-    count = _approved_count(vault, session, present)
     base = _base(vault, session)
+    count = _approved_count(vault, session, present, base)
     began = _begins_with_base(vault, session, base)
     same = present is not None or (head is not None and same_components(vault, head, components))
     unchanged = same and base is not None and not _differs(vault, base, saved.scan)
@@ -211,7 +211,9 @@ def _approve(
     )
 
 
-def _approved_count(vault: Vault, session: Session, present: Checkpoint | None) -> int:
+def _approved_count(
+    vault: Vault, session: Session, present: Checkpoint | None, base: Checkpoint | None
+) -> int:
     """The number of checkpoints in the round that lead to the approved state, including one that is
     about to be made. Work that a restore has undone is not approved, so it is not counted."""
     end = present.id if present is not None else session.head
@@ -220,14 +222,18 @@ def _approved_count(vault: Vault, session: Session, present: Checkpoint | None) 
     on_line = vault.catalog.count_in_round(session.id, session.round, leading_to=end)
     before = _first_open_round(vault, session)
     if before < session.round:  # an undo of a reset brings back work of the abandoned round
-        on_line = sum(not one.kind.is_record for one in _line(vault, session, end, since=before))
+        line = [o for o in _line(vault, session, end, since=before) if not o.kind.is_record]
+        older = [one.id for one in line if one.round < session.round]
+        only_base = base is not None and base.kind is not Kind.INITIAL and older == [base.id]
+        on_line = len(line) - int(only_base)  # a reset has returned to the base: that is no work
     return on_line + (present is None)
 
 
 def _begins_with_base(vault: Vault, session: Session, base: Checkpoint | None) -> bool:
     """Whether the count includes the session's initial checkpoint, which is no work."""
-    initial = base is not None and base.kind is Kind.INITIAL and session.approved is None
-    return initial and base is not None and base.round >= _first_open_round(vault, session)
+    if base is None or base.kind is not Kind.INITIAL or session.approved is not None:
+        return False
+    return base.round >= _first_open_round(vault, session)
 
 
 def _first_open_round(vault: Vault, session: Session) -> int:
