@@ -231,3 +231,11 @@ def test_a_setting_can_be_stored_before_the_first_checkpoint(
     assert client.put("/api/settings/auto_interval", {"value": 45})["value"] == 45
     assert CommandLine(workspace).json("config", "get", "auto_interval")["value"] == 45
     assert client.get("/api/sessions") == []
+
+
+@pytest.mark.requirement("CL-6")
+def test_a_refused_setting_creates_no_store(client: Client, workspace: Path) -> None:
+    place = "/api/settings/max_file_size"
+    assert client("PUT", place, {"value": "nonsense"}).status == 400
+    assert client("PUT", place, {"value": None}).status == 404
+    assert not (workspace / ".holdfast").exists()

@@ -50,6 +50,7 @@ from holdfast.domain.search.hits import SearchResult
 from holdfast.domain.settings.schema import (
     KEYS,
     Settings,
+    check_setting,
     make_settings,
     unknown_setting,
 )
@@ -169,7 +170,9 @@ def change_setting(
     name = key.partition(".")[0]
     if name not in KEYS:
         raise unknown_setting(name)
-    with served(request, create=True) as workspace:
+    if "." not in key and body.value is not None:
+        check_setting(name, body.value)  # a refused value creates no store
+    with served(request, create=body.value is not None) as workspace:
         workspace.settings.set(key, body.value)
     with served(request) as workspace:  # reopened with the new value
         origin = workspace.settings.origins.get(name, "default")
