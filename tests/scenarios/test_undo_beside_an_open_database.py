@@ -5,13 +5,17 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
+from holdfast.engine.undo.causes import CausesByLog
+from holdfast.engine.vault import Vault
 from tests.interfaces.cli.command_line import CommandLine
+from tests.interfaces.web.client import running
 from tests.support.database_writer import ROWS, hammering, make_database, state_of
 from tests.support.scripted_agent import ScriptedAgent
 
@@ -98,6 +102,71 @@ def test_a_call_that_names_a_database_in_use_is_a_step_of_its_own(tmp_path: Path
         shown = cli("undo", "--yes")
         assert shown.status == 0, shown
         assert not notes.exists()
+
+
+@pytest.mark.requirement("RB-11", "WB-1")
+def test_an_undo_over_http_is_carried_out_as_previewed_although_a_server_keeps_writing(
+    tmp_path: Path,
+) -> None:
+    project = tmp_path / "shop"
+    project.mkdir()
+    path, notes, cli = project / "app.db", project / "notes.txt", CommandLine(project)
+    make_database(path, "wal")
+    notes.write_text("kept")
+    cli.save("the notes as they were")
+    notes.unlink()
+    with hammering(path, "wal"), running(project) as client:
+        previewed = client.post("/api/undo", {"dry_run": True})
+        before = state_of(path)
+        while state_of(path) == before:
+            time.sleep(0.01)
+        client.post("/api/undo", {"plan": previewed["plan"]})
+    assert notes.read_text() == "kept"
+
+
+@pytest.mark.requirement("RB-11", "DB-1")
+def test_a_database_that_a_server_created_is_a_step_of_its_own(tmp_path: Path) -> None:
+    project = tmp_path / "shop"
+    project.mkdir()
+    path, notes, cli = project / "app.db", project / "notes.txt", CommandLine(project)
+    notes.write_text("old")
+    cli.save("old notes")
+    notes.write_text("new")
+    cli.save("new notes")
+    make_database(path, "wal")
+    with server_of(path):
+        undone = cli.json("undo", "--yes")
+        assert {step["path"][:6] for step in undone["operations"]} == {"app.db"}
+        assert notes.read_text() == "new"
+
+
+@pytest.mark.requirement("PF-7")
+def test_however_many_states_are_passed_over_the_tool_log_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "shop"
+    project.mkdir()
+    path, notes, cli = project / "app.db", project / "notes.txt", CommandLine(project)
+    make_database(path, "persist")
+    notes.write_text("old")
+    cli.save("old notes")
+    notes.write_text("new")
+    reads = 0
+    read = CausesByLog.__init__
+
+    def counted(self: CausesByLog, vault: Vault) -> None:
+        nonlocal reads
+        reads += 1
+        read(self, vault)
+
+    with server_of(path):
+        for number in range(5):
+            _run(path, f"UPDATE rows SET number={number + 10}")
+            cli.save(f"rows of {number}")
+        monkeypatch.setattr(CausesByLog, "__init__", counted)
+        assert cli("undo", "--yes").status == 0
+    assert notes.read_text() == "old"
+    assert reads <= 2, "once to find the step, once to describe it"
 
 
 _SERVER = """

@@ -128,7 +128,8 @@ UNDER_WAY = "a transaction of this database is open"
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
     """Steps in running order, blocked paths, and warnings. `git` is set if HEAD is elsewhere than
-    at the checkpoint and stays there. A preview also has the `target` and its `annotations`."""
+    at the checkpoint and stays there. A preview also has the `target` and its `annotations`, and
+    names the `databases_in_use`, which change while a user reads it."""
 
     steps: tuple[Step, ...]
     blocked: tuple[Blocked, ...] = ()
@@ -137,6 +138,7 @@ class RestorePlan:
     components: tuple[ComponentStep, ...] = ()
     git: GitDrift | None = None
     missing: tuple[Missing, ...] = ()
+    databases_in_use: tuple[bytes, ...] = ()
     target: Checkpoint | None = None
     annotations: tuple[str, ...] = ()
 

@@ -241,7 +241,7 @@ def _note_rows(vault: Vault, occasion: str, damaged: Collection[DamagedCheckpoin
 
 def _mark(vault: Vault, damage: DamagedCheckpoint) -> None:
     checkpoint = vault.catalog.checkpoint(None, damage.id)
-    assert checkpoint is not None  # `find` read it under the same lock
+    assert checkpoint is not None  # `find_damage` read it under the same lock
     if damage.is_gone:
         _drop(vault, checkpoint)
         return

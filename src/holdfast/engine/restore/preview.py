@@ -54,6 +54,7 @@ def preview(
     plan = replace(plan, warnings=(*plan.warnings, *file_warnings(vault, plan.affected_files)))
     plan = with_unrestored(vault, request, _with_others(vault, request, plan))
     plan = with_databases_in_use(request, plan)
+    plan = replace(plan, databases_in_use=_affected_databases_in_use(vault, plan))
     steps = plan_components(vault, request.target, request.components)
     plan = with_edits_outside(request, with_component_steps(plan, steps))
     return with_working_agents(vault, scan, with_drift(vault, request, plan))
@@ -134,6 +135,16 @@ def with_databases_in_use(request: RestoreRequest, plan: RestorePlan) -> Restore
             words += ", and stay"
         remarks.append(Remark(words))
     return replace(plan, warnings=(*plan.warnings, *remarks))
+
+
+def _affected_databases_in_use(vault: Vault, plan: RestorePlan) -> tuple[bytes, ...]:
+    """Databases that another program has open, and whose content the plan changes."""
+    from holdfast.engine.undo.databases_in_use import DatabasesInUse  # late: few plans need it
+
+    in_use = DatabasesInUse(vault)
+    changed = [s for s in plan.steps if s.before is not None and s.after is not None]
+    owners = (in_use.owner_of(s.path, s.before, s.after) for s in changed)
+    return tuple(sorted({owner for owner in owners if owner is not None}))
 
 
 def working_warnings(

@@ -6,7 +6,7 @@ A server changes its database between any two commands. If that were a step, eac
 these rows back, and none would get to the change before. So a state that differs from the
 workspace only in such databases is passed over. The step before it restores them with everything
 else. It is a step, though, if a tool call that began in that state names the database, as in
-`sqlite3 shop.db "DROP TABLE orders"`.
+`sqlite3 shop.db "DROP TABLE orders"`, or if the database itself was created or deleted.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ another session's work.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Container, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -41,6 +41,7 @@ from holdfast.engine.stored_objects import loader_for
 from holdfast.engine.undo.causes import (
     Authors,
     Cause,
+    CausesByLog,
     Loss,
     are_overlapping_edits,
     authors_since,
@@ -218,6 +219,7 @@ class _Comparison:
         self._history = history
         self._load = load
         self._rescan = rescan
+        self._log: CausesByLog | None = None  # read only if a database in use has changed
         self.in_use = DatabasesInUse(vault)
 
     def differ(self, old: Digest, new: Digest) -> bool:
@@ -229,26 +231,36 @@ class _Comparison:
     def _differ(self, old: Digest, new: Digest) -> bool:
         differences = 0
         passed_over: set[bytes] = set()
+        counted: set[bytes] = set()
         for change in tree_changes(self._load, old, new):
             database = self.in_use.owner_of(change.path, change.old, change.new)
-            if database is not None:
+            is_whole = change.old is None or change.new is None
+            if database is not None and not (is_whole and change.path == database):
                 passed_over.add(database)
                 continue
-            if change.old is not None and change.new is not None:
+            if not is_whole:
                 return True
+            counted.add(change.path)
             differences += 1
         # Of several states with one tree, use the newest: each left out other files.
         state = next(one for one in reversed(self._history.past) if one.tree == old)
-        if passed_over and named_in(_causes_after(self._vault, self._history, state), passed_over):
+        if passed_over and named_in(self._causes_after(state), passed_over):
             return True
-        if differences and self._has_steps(state):
+        if differences and self._has_steps(state, counted):
             return True
         self.in_use.passed_over |= passed_over
         return False
 
-    def _has_steps(self, state: State) -> bool:
+    def _causes_after(self, state: State) -> tuple[Cause, ...]:
+        """The calls that may have made the changes after a state."""
+        if self._log is None:
+            self._log = CausesByLog(self._vault)
+        _, *later = self._history.states_from(state)
+        return self._log.between(state, later[0].checkpoints[0] if later else None)
+
+    def _has_steps(self, state: State, counted: Container[bytes]) -> bool:
         """Rules alone may make the difference: a safety checkpoint has files that are ignored
-        now."""
+        now. `counted` are files that count even if they are databases in use."""
         from holdfast.engine.restore.plan import make_plan
 
         target = state.newest_checkpoint
@@ -257,13 +269,7 @@ class _Comparison:
         scan = self._rescan((state.tree,), request.rules_of)
         plan = make_plan(self._vault, *with_goal(self._vault, scan, request))
         paths = [step.path for step in plan.steps] + [one.path for one in plan.blocked]
-        return any(self.in_use.owner_of(path) is None for path in paths)
-
-
-def _causes_after(vault: Vault, history: UndoHistory, state: State) -> tuple[Cause, ...]:
-    """The calls that may have made the changes after a state."""
-    _, *later = history.states_from(state)
-    return tool_calls_after(vault, state, later[0].checkpoints[0] if later else None)
+        return any(path in counted or self.in_use.owner_of(path) is None for path in paths)
 
 
 def last_loss(vault: Vault) -> Loss | None:

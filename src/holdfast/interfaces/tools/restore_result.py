@@ -117,12 +117,19 @@ class Restored:
 
 
 def fingerprint(plan: RestorePlan) -> bytes:
-    """Equal for plans with the same effect: contents and modes count, times do not."""
+    """Equal for plans with the same effect: contents and modes count, times do not, nor what a
+    server writes meanwhile to a database that it has open."""
+    from holdfast.domain.sqlite_files import database_of
     from holdfast.domain.trees.objects import digest_of
 
-    steps = [(s.type.value, s.path, _state(s.before), _state(s.after)) for s in plan.steps]
+    in_use = plan.databases_in_use
+    steps = [
+        (s.type.value, s.path, _state(s.before), _state(s.after))
+        for s in plan.steps
+        if (database_of(s.path) or s.path) not in in_use
+    ]
     besides = [(c.name, c.mode, c.actions, c.blocked) for c in plan.components]
-    shown = repr((steps, plan.blocked, plan.kept, besides))
+    shown = repr((steps, in_use, plan.blocked, plan.kept, besides))
     return digest_of(shown.encode("utf-8", "surrogatepass"))
 
 
