@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -116,3 +117,25 @@ def test_without_any_checkpoint_left_undo_says_so(cli: CommandLine) -> None:
     assert answer.status == 4
     assert "Nothing to undo: every checkpoint was deleted" in answer.err
     assert "holdfast checkpoint" in answer.err
+
+
+@pytest.mark.requirement("RB-11", "CL-3")
+def test_an_undo_that_a_file_elsewhere_stops_names_the_command_that_brings_the_rest_back(
+    tmp_path: Path,
+) -> None:
+    project, outside = tmp_path / "shop", tmp_path / "logs"
+    (project / "src").mkdir(parents=True)
+    (project / "src" / "app.py").write_text("work")
+    (project / "pyproject.toml").write_text("")
+    agent, cli = ScriptedAgent(project), CommandLine(project)
+    agent.start()
+    agent.run(f"rm -rf src; mkdir {outside}; echo log > {outside}/log")
+    (outside / "other").write_text("of another program")
+    answer = cli("undo", "--yes", "--json")
+    assert answer.status == 5
+    assert not (project / "src").exists()
+    command = re.search(r"holdfast (restore \w+ --best-effort)", answer.error["hint"])
+    assert command is not None, answer.error
+    assert cli(*command[1].split(), "--yes").status in (0, 3)
+    assert (project / "src" / "app.py").read_text() == "work"
+    assert (outside / "other").read_text() == "of another program"

@@ -125,14 +125,14 @@ def with_databases_in_use(request: RestoreRequest, plan: RestorePlan) -> Restore
     themselves."""
     remarks = []
     for path in request.passed_over:
-        words = f"{to_text(path)} is in use by another program, so its latest changes are no step"
+        words = f"{to_text(path)} is in use by another program"
         if path in plan.affected_files:
             words += (
-                "; they are undone with this one and saved first. To leave it as it is: "
-                f"holdfast restore {short(request.target.id)} PATH"
+                ": its changes since then are undone too, and saved first. To leave it as it is, "
+                f"restore only the other files: holdfast restore {short(request.target.id)} PATH…"
             )
         else:
-            words += ", and stay"
+            words += ": its latest changes are kept"
         remarks.append(Remark(words))
     return replace(plan, warnings=(*plan.warnings, *remarks))
 

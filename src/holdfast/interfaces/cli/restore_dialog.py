@@ -10,6 +10,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from holdfast.domain.diff.hunk_choice import NumberedHunk
+from holdfast.domain.errors import HoldfastError
 from holdfast.domain.git.drift import TO_RESTORE_GIT
 from holdfast.domain.ids import short
 from holdfast.domain.operations import OperationKind
@@ -84,10 +85,25 @@ class RestoreDialog:
 
     def run(self) -> int:
         """Carry out the request, or only show it; returns the exit status."""
+        with self._hints_with_options():
+            if self._invocation.options.dry_run:
+                self._preview()
+                return 0
+            return self._carry_out()
+
+    @contextmanager
+    def _hints_with_options(self) -> Iterator[None]:
+        """Undo, redo and reset have no --best-effort; a restore to the same checkpoint has."""
+        try:
+            yield
+        except HoldfastError as error:
+            if error.hint is not None and not hasattr(self._invocation.options, "best_effort"):
+                restore = f"holdfast restore {short(self._request.target.id)} --best-effort"
+                error.hint = error.hint.replace("--best-effort", restore)
+            raise
+
+    def _carry_out(self) -> int:
         invocation, opened, request = self._invocation, self._opened, self._request
-        if invocation.options.dry_run:
-            self._preview()
-            return 0
         working: tuple[str, ...] = ()
         shown = None
         if invocation.options.yes:

@@ -86,7 +86,7 @@ examples:
 def run(invocation: Invocation) -> int:
     from holdfast.interfaces.cli.path_arguments import path_mistaken_for_checkpoint
 
-    words = invocation.at_most(1, "expected one checkpoint, or one REF:PATH")
+    words = invocation.at_most(1, "one checkpoint or one REF:PATH")
     with invocation.open() as opened:
         wanted = words[0] if words else "HEAD"
         try:
