@@ -84,3 +84,24 @@ def test_a_session_that_goes_on_is_a_remark(cli: CommandLine) -> None:
     (cli.workspace / "README.md").write_text("more\n")
     answer = cli("checkpoint", "two", "--session", "work")
     assert answer.err == "  the session 'work' had ended; it is active again\n"
+
+
+@pytest.mark.requirement("RB-8", "RB-11")
+@pytest.mark.parametrize("command", [("undo",), ("restore", "before")])
+def test_files_that_the_user_was_not_shown_are_not_changed_by_a_yes(
+    cli: CommandLine, command: tuple[str, ...]
+) -> None:
+    cli.save("before", "--name", "before")
+    for name in ("README.md", "notes.txt"):
+        (cli.workspace / name).write_text("changed\n")
+    with Screen(cli.workspace, *command) as screen:
+        screen.read_until("[y/N]")
+        (cli.workspace / "precious.txt").write_text("written while the question was open\n")
+        screen.type("y\n")
+        shown = screen.finish()
+    assert screen.status == 5
+    assert "precious.txt has changed since the preview" in " ".join(shown.split())
+    assert (cli.workspace / "precious.txt").exists()
+    assert (cli.workspace / "README.md").read_text() == "changed\n"
+    assert cli(*command, "--yes").status == 0
+    assert not (cli.workspace / "precious.txt").exists()

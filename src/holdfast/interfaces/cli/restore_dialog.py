@@ -6,16 +6,17 @@ import signal
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from holdfast.domain.diff.hunk_choice import NumberedHunk
-from holdfast.domain.errors import HoldfastError
+from holdfast.domain.errors import HoldfastError, Refused
 from holdfast.domain.git.drift import TO_RESTORE_GIT
 from holdfast.domain.ids import short
 from holdfast.domain.operations import OperationKind
 from holdfast.domain.outcomes import NOTHING_CHANGED, RESTORE_DONE, RestoreOutcome
-from holdfast.domain.paths import GIT_DIRECTORY, basename, is_within, parent
+from holdfast.domain.paths import GIT_DIRECTORY, basename, is_within, parent, to_text
 from holdfast.domain.restore.plan import FAILED, Missing, RestorePlan
 from holdfast.domain.sessions import round_title
 from holdfast.domain.wording import reworded
@@ -115,7 +116,8 @@ class RestoreDialog:
         agents = self._stop_agents()
         invocation.cancel_note = None
         with invocation.busy("restoring", opened), _acknowledge_ctrl_c(invocation):
-            outcome = with_lost_hooks(opened, opened.restores.restore(request))
+            wanted = request if shown is None else partial(self._as_shown, shown)
+            outcome = with_lost_hooks(opened, opened.restores.restore(wanted))
         invocation.cancel_note = RESTORE_DONE if outcome.recorded else NOTHING_CHANGED
         reset = None
         if request.kind is OperationKind.RESET:
@@ -207,6 +209,18 @@ class RestoreDialog:
             hint=_HINT,
         )
         return plan if asks else None
+
+    def _as_shown(self, shown: RestorePlan) -> RestoreRequest:
+        """The request, unless it would change files that the user was not shown. Called with the
+        store's lock held."""
+        plan = self._opened.restores.plan(self._request)
+        new = sorted(set(plan.affected_files) - set(shown.affected_files))
+        if new:
+            raise Refused(
+                f"{to_text(new[0])} has changed since the preview, so nothing was restored",
+                hint="run the command again, and look at the new preview",
+            )
+        return self._request
 
     def _show_plan(self, terminal: Terminal, plan: RestorePlan) -> None:
         abandoned, rows = self._abandoned_round(plan), self._opened.restores.changed_rows(plan)
