@@ -79,6 +79,22 @@ def test_edits_by_hand_after_the_turn_are_named(
     assert "with your edits of notes.txt" in cli("undo", "--turn", "--yes").out
 
 
+def test_an_ignored_file_that_a_call_deletes_is_not_an_edit_of_the_user(
+    project: Path, cli: CommandLine
+) -> None:
+    (project / ".gitignore").write_text(".env\n")
+    (project / ".env").write_text("KEY=1\n")
+    cli.save("before")
+    agent = Agent(project)
+    agent.message("go")
+    agent.run("rm .env")
+    agent.write("src/app.py", "price = 0\n")
+    agent.end()
+    planned = cli("undo", "--turn", "--dry-run")
+    assert ".env" in planned.out, planned
+    assert "your edits" not in planned.out
+
+
 def test_the_agents_of_a_turn_are_named_where_there_are_two(
     project: Path, cli: CommandLine
 ) -> None:

@@ -37,6 +37,7 @@ from holdfast.domain.restore.selections import selected_words, selection_of
 from holdfast.domain.timeline.undo_history import State
 from holdfast.domain.trees.changes import TreeLoader, tree_changes, visible_changes
 from holdfast.domain.wording import one_line
+from holdfast.engine.restore.backfilled_paths import first_captured
 from holdfast.engine.undo.outside_files import CallsInProgress
 from holdfast.engine.vault import Vault
 from holdfast.ports.agent_tools import LoggedCall
@@ -139,8 +140,11 @@ def authors_since(
         causes = log.between(before, saved) or log.overlapping(before)
         sessions |= dict.fromkeys(cause.session_id for cause in causes)
         if not causes:
+            # An ignored file that a call names is captured from then on: nobody edited it.
+            later = [] if saved is None else [saved]
+            captured = {path for path, _ in first_captured(vault, before.newest_checkpoint, later)}
             changes = visible_changes(tree_changes(load, before.tree, tree))
-            edited |= dict.fromkeys(change.path for change in changes)
+            edited |= dict.fromkeys(one.path for one in changes if one.path not in captured)
     return Authors(tuple(sessions), tuple(edited))
 
 
