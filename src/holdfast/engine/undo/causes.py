@@ -140,7 +140,7 @@ def authors_since(
         causes = log.between(before, saved) or log.overlapping(before)
         sessions |= dict.fromkeys(cause.session_id for cause in causes)
         if not causes:
-            # An ignored file that a call names is captured from then on: nobody edited it.
+            # An ignored file that a call names is captured from then on: that is no edit.
             later = [] if saved is None else [saved]
             captured = {path for path, _ in first_captured(vault, before.newest_checkpoint, later)}
             changes = visible_changes(tree_changes(load, before.tree, tree))
