@@ -122,6 +122,9 @@ class EventFeed:
         try:
             while not self._closed:
                 if self._opened.store.was_replaced():
+                    # Raises if the store is missing, because it was moved.
+                    with suppress(Busy, Refused), self._opened.store.hold(read_only=True):
+                        pass
                     raise Refused(
                         "the store was repaired while this process followed it",
                         hint="open the workspace again; event numbers continue",

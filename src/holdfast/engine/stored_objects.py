@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from holdfast.engine.scan.scanner import Scan
 
 
-_PIECES_AT_ONCE = 16
-"""Up to 4 MiB of a large file are in memory at once."""
+_PIECES_AT_ONCE = 8
+"""Up to 2 MiB of a large file are in memory at once."""
 
 
 def read_content(objects: ObjectReader, entry: FileEntry) -> Iterator[bytes]:
@@ -69,7 +69,9 @@ def _read_pieces(objects: ObjectReader, pieces: list[Piece]) -> Iterator[tuple[i
     begin, end = 0, 2
     while batch := pieces[begin:end]:
         found = dict(objects.read_many({piece.digest for piece in batch}))
-        yield from ((piece.size, found[piece.digest]) for piece in batch)
+        for piece in batch:
+            yield piece.size, found[piece.digest]
+        del found  # before the next ones are read
         begin, end = end, end + _PIECES_AT_ONCE
 
 
