@@ -44,6 +44,9 @@ _SQLITE_SUFFIXES = ("", "-shm", "-wal")
 _SHELLS = frozenset(b"sh bash dash zsh fish ksh mksh ash busybox env timeout nice".split())
 _HIGHEST = 64
 _WORKED_FIELD = 11
+_FLAGS_FIELD = 6
+_EXITING = 0x4
+"""PF_EXITING of the Linux kernel: the process has begun to end, and runs no more of its code."""
 _STARTED_FIELD = 19
 """The field after the name in /proc/PID/stat with the start time, in ticks since boot."""
 
@@ -173,7 +176,8 @@ def _boot() -> str:
 def _beginning(number: int) -> str:
     try:
         fields = (_PROC / str(number) / "stat").read_bytes().rpartition(b")")[2].split()
-        if fields[0] == b"Z":
+        # A killed daemon closes its connection before it is a zombie, and the hook asks at once.
+        if fields[0] == b"Z" or int(fields[_FLAGS_FIELD]) & _EXITING:
             return "gone"
         return f"{fields[_STARTED_FIELD].decode()} {_boot()}"
     except (OSError, IndexError, ValueError):
