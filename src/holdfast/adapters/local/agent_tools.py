@@ -60,7 +60,7 @@ class LocalRunningTools:
     contract."""
 
     def __init__(self, store: Path, notes: StoreNotes) -> None:
-        """`notes` seal what is written."""
+        """`notes` encrypts the hints of an encrypted store."""
         self._directory = os.path.join(store, RUNNING_TOOLS)
         self._notes = notes
 
