@@ -196,7 +196,8 @@ class Stream:
             self._closed.set()
 
     def _wake_all(self) -> None:
-        self._wake_is_due = False
+        with self._lock:  # else `_wake` could see the old value and schedule no wake-up ever again
+            self._wake_is_due = False
         for woken in tuple(self._waiting):
             woken.set()
 
