@@ -40,7 +40,7 @@ def test_an_edit_by_hand_after_a_call_that_changed_nothing_outside(
     if ends:
         agent.end()
     script.write_text(BY_HAND)
-    assert str(script) not in cli("undo", "--dry-run").out
+    assert f"write {script}" not in cli("undo", "--dry-run").out
     cli("undo", "--yes")
     assert script.read_text() == BY_HAND
     cli("undo", "--turn", "--yes")
@@ -82,6 +82,24 @@ def test_of_two_files_only_the_one_that_the_call_changed(
     cli.json("undo", "--yes")
     assert other.read_text() == "kept\n"
     assert script.read_text() == BY_HAND
+
+
+@pytest.mark.requirement("BX-7")
+def test_a_directory_that_the_call_made_stays_if_others_have_put_files_into_it(
+    project: Path, cli: CommandLine, agent: Agent
+) -> None:
+    made = project.parent / "made"
+    agent.run(f"mkdir -p {made}/inner && cp src/app.py {made}/inner/copy && rm -rf src")
+    agent.end()
+    (made / "by another program").write_text("kept\n")
+    assert f"not restored: {made}: it has other files now" in cli("undo", "--dry-run").err
+    done = cli.json("undo", "--yes")
+    assert done["undone"]["not_restored"] == [f"{made}: it has other files now"]
+    assert (project / "src/app.py").is_file()
+    assert [one.name for one in made.iterdir()] == ["by another program"]
+    cli.json("redo", "--yes")
+    assert (made / "inner/copy").is_file()
+    assert not (project / "src").exists()
 
 
 def test_where_nothing_was_saved_after_the_call_nobody_knows(

@@ -37,7 +37,7 @@ from holdfast.components.files import READ_FLAGS, new_file, replacement, write_a
 from holdfast.domain.component_states import BELOW, SOME
 from holdfast.domain.external_paths import key_of
 from holdfast.domain.ids import Digest
-from holdfast.domain.paths import STAGING_PREFIX, ancestors
+from holdfast.domain.paths import STAGING_PREFIX, ancestors, join
 from holdfast.domain.trees.objects import digest_of
 from holdfast.ports.component import ComponentProblem, RestoreOf
 
@@ -112,6 +112,7 @@ class ExternalRestore:
             if beyond and entry.status is not None and self._is_chosen(path):
                 self._plan_removal(steps, entry)
         steps.remove.sort(key=lambda entry: entry.path, reverse=True)
+        _keep_occupied(steps)
         return steps
 
     def _is_chosen(self, path: bytes) -> bool:
@@ -270,6 +271,23 @@ class ExternalRestore:
             yield f"{display_path(path)}: {reason}"
 
 
+def _keep_occupied(steps: Steps) -> None:
+    """Refuse to remove directories in which something remains. Inner ones come first."""
+    removed: set[bytes] = set()
+    for entry in tuple(steps.remove):
+        if entry.is_directory and not _would_be_empty(entry.path, removed):
+            steps.remove.remove(entry)
+            steps.refused.append((entry.path, "it has other files now"))
+        else:
+            removed.add(entry.path)
+
+
+def _would_be_empty(directory: bytes, removed: Container[bytes]) -> bool:
+    with contextlib.suppress(OSError), opened_directory(directory) as dir_fd:
+        return all(join(directory, os.fsencode(name)) in removed for name in os.listdir(dir_fd))
+    return True  # it is gone; or it cannot be read, and its removal will report that
+
+
 def _covered(path: bytes, covering: Container[bytes], unknown: Container[bytes]) -> bool:
     """Whether everything below one of a path's parents is known."""
     for above in ancestors(path):
@@ -315,7 +333,7 @@ def _remove(entry: Entry) -> None:
     directory, _, name = entry.path.rpartition(b"/")
     with opened_directory(directory) as dir_fd:
         if entry.is_directory:
-            with contextlib.suppress(OSError):  # not empty: it has uncaptured content
+            with contextlib.suppress(OSError):  # something was created in it since; verified later
                 os.rmdir(name, dir_fd=dir_fd)
         else:
             _require_unchanged(dir_fd, entry)

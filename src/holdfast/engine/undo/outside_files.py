@@ -188,6 +188,10 @@ class _Span(NamedTuple):
         return key in self.keys and self.begin <= begin and not ended
 
 
+def _only(keys: Iterable[str]) -> str:
+    return f"{SOME}:{','.join(sorted(keys))}"
+
+
 class OutsideChanges:
     """Outside files changed by tool calls, from the checkpoints before and after them."""
 
@@ -223,9 +227,13 @@ class OutsideChanges:
             keys = frozenset(key for key, _ in step.choices)
             spans.append(_Span(before.sequence, changed.until, keys))
         unknown = [line for key, line in others.items() if key not in chosen]
+        if chosen:  # a directory created by a call stays if others have put files into it since
+            alone = plan_outside(self._vault, target, _only(chosen))
+            blocked |= dict.fromkeys(alone.blocked)
+            chosen = dict(alone.choices)
         if not chosen:
             return OutsideStep(None, tuple(blocked), tuple(unknown))
-        mode = f"{SOME}:{','.join(sorted(chosen))}"
+        mode = _only(chosen)
         edited = set(self._edited(mode, since, spans))
         again = tuple(one for one in chosen.items() if one[0] in edited)
         return OutsideStep(mode, tuple(blocked), tuple(unknown), again)
