@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 
 import pytest
@@ -18,8 +19,8 @@ def test_a_checkpoint_that_goes_while_its_files_are_listed_is_no_damage(cli: Com
         for file in range(10):  # so many that not all lists are read at once
             (directory / f"{file}{'y' * 240}").write_text(f"{number} {file}")
     gone = cli.save("gone")
-    for path in cli.workspace.glob("???xxx*/*"):
-        path.write_text(f"another {path}")
+    for directory in cli.workspace.glob("???xxx*"):
+        shutil.rmtree(directory)  # lists that are only changed may need the old ones as a base
     cli.save("so that HEAD is another")
     pipe = subprocess.PIPE
     arguments = command("show", gone, "--files")
