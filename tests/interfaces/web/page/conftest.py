@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, ViewportSize, expect
+from playwright.sync_api import ConsoleMessage, Page, ViewportSize, expect
 
 from tests.interfaces.web.page.sample_session import SESSION, SampleSession
 from tests.interfaces.web.page.server_process import ServerProcess, serving
-from tests.support.chromium import WHY_NO_CHROMIUM, running_browser
+from tests.support.chromium import WHY_NO_CHROMIUM, SharedBrowser
 
 _IN_A_BROWSER = (
     "accessibility",
@@ -27,6 +28,7 @@ _IN_A_BROWSER = (
     "reading",
     "restore_panel",
     "settings",
+    "shared_browser",
     "trouble",
 )
 collect_ignore = [f"test_{name}.py" for name in _IN_A_BROWSER] if WHY_NO_CHROMIUM else []
@@ -36,10 +38,12 @@ WIDE: ViewportSize = {"width": 1440, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with running_browser() as browser:
-        yield browser
+@pytest.fixture(scope="session")
+def shared_browser() -> Iterator[SharedBrowser]:
+    """The only one of this worker: to start one takes as long as a test."""
+    browser = SharedBrowser()
+    yield browser
+    browser.close()
 
 
 @pytest.fixture(scope="session")
@@ -65,7 +69,7 @@ def sample_server(sample: SampleSession) -> Iterator[ServerProcess]:
 
 
 class Tab:
-    """A page of the browser, and what went wrong in it."""
+    """A page of the browser, signed in and still empty, and what went wrong in it."""
 
     def __init__(self, page: Page, server: ServerProcess) -> None:
         self.page, self.server = page, server
@@ -73,11 +77,19 @@ class Tab:
         page.on("pageerror", lambda error: self.problems.append(str(error)))
         page.on("dialog", lambda dialog: self.problems.append(f"dialog: {dialog.message}"))
         page.on("console", self._console)
-        page.goto(server.new_link())
+        # As the browser would, and without the page that the link leads to.
+        signed_in = page.context.request.get(server.new_link(), max_redirects=0)
+        assert signed_in.status == 303
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type == "error" and "Failed to load resource" not in message.text:
             self.problems.append(message.text)
+
+    def open_link(self) -> Page:
+        """Open home by a link that signs the browser in, as a person does."""
+        self.page.context.clear_cookies()
+        self.page.goto(self.server.new_link())
+        return self.page
 
     def open(self, path: str) -> Page:
         self.page.goto(self.server.url + path)
@@ -92,7 +104,7 @@ class Tab:
 class Tabs:
     """Opens tabs, each in a browser profile of its own."""
 
-    def __init__(self, browser: Browser) -> None:
+    def __init__(self, browser: SharedBrowser) -> None:
         self._browser = browser
         self.opened: list[Tab] = []
 
@@ -117,15 +129,22 @@ class Tabs:
         return tab
 
 
-@pytest.fixture
-def new_tab(browser: Browser) -> Iterator[Tabs]:
-    """After the test no tab may have reported a problem."""
+@contextmanager
+def new_tabs(shared_browser: SharedBrowser) -> Iterator[Tabs]:
+    """At the end no tab may have reported a problem."""
     expect.set_options(timeout=PATIENCE_MS)
-    tabs = Tabs(browser)
-    yield tabs
-    for tab in tabs.opened:
-        tab.page.context.close()
+    tabs = Tabs(shared_browser)
+    with shared_browser.in_use():
+        yield tabs
+        for tab in tabs.opened:
+            tab.page.context.close()
     assert [problem for tab in tabs.opened for problem in tab.problems] == []
+
+
+@pytest.fixture
+def new_tab(shared_browser: SharedBrowser) -> Iterator[Tabs]:
+    with new_tabs(shared_browser) as tabs:
+        yield tabs
 
 
 @pytest.fixture

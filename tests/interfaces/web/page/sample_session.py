@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.support.forked_commands import call_hook
+from tests.support.forked_commands import call_hook, run_command
 
 SESSION = "refactor-auth"
 TITLE = "Refactor auth to async"
@@ -222,14 +222,16 @@ class SampleSession:
         answer = call_hook("claude-code", fields, self.project, environment=self.environment)
         assert answer.status == 0, answer
 
-    def holdfast(self, *arguments: str, check: bool = True) -> str:
-        command = [sys.executable, "-P", "-m", "holdfast", *arguments]
-        return self._run(command, check=check)
+    def holdfast(self, *arguments: str) -> str:
+        done = run_command(arguments, self.project, self.environment, b"")
+        if done.status != 0:
+            raise RuntimeError(f"{arguments} failed: {done.err.decode() or done.out.decode()}")
+        return done.out.decode()
 
     def _git(self, *arguments: str) -> None:
         self._run(["git", *arguments])
 
-    def _run(self, command: list[str], *, check: bool = True) -> str:
+    def _run(self, command: list[str]) -> None:
         done = subprocess.run(
             command,
             cwd=self.project,
@@ -239,9 +241,8 @@ class SampleSession:
             capture_output=True,
             check=False,
         )
-        if check and done.returncode != 0:
+        if done.returncode != 0:
             raise RuntimeError(f"{command[:6]} failed: {done.stderr or done.stdout}")
-        return done.stdout
 
 
 _TOKEN = """

@@ -62,7 +62,7 @@ class Keys:
 def test_a_whole_task_needs_no_mouse(new_tab: Tabs, project: Path) -> None:
     with serving(project, os.environ) as server:
         tab: Tab = new_tab(server)
-        page, keys = tab.page, Keys(tab.page)
+        page, keys = tab.open_link(), Keys(tab.page)
         git = ["git", "-C", str(project)]
         # Home → the session → the step that broke it, found by its words.
         expect(page.locator(".session-line")).to_be_visible()

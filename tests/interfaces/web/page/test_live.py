@@ -56,7 +56,7 @@ def test_a_persons_own_edits_look_different(new_tab: Tabs, agent: SampleSession)
 
 def test_home_shows_a_session_as_soon_as_it_begins(new_tab: Tabs, agent: SampleSession) -> None:
     with serving(agent.project, agent.environment) as server:
-        page = new_tab(server).page
+        page = new_tab(server).open_link()
         line = page.locator(".session-line")
         expect(line).to_have_count(1)
         before = line.inner_text()
