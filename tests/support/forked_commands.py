@@ -169,6 +169,7 @@ def _serve(address: str, *wanted: str) -> None:
     for package in pkgutil.walk_packages(importlib.import_module("holdfast").__path__, "holdfast."):
         if package.name.startswith(wanted) or not package.name.startswith(_SELDOM_USED):
             importlib.import_module(package.name)
+    importlib.import_module("holdfast.interfaces.web.app").describe_api()  # prepares the routes
     gc.collect()
     gc.freeze()
     with socket.socket(socket.AF_UNIX) as listening:

@@ -13,12 +13,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Match
+from starlette.routing import BaseRoute, Match
 from starlette.routing import Route as StarletteRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -71,11 +71,19 @@ def _routed_app() -> FastAPI:
         title="Holdfast", openapi_url=None, docs_url=None, redoc_url=None, telemetry=_NO_TELEMETRY
     )
     app.router.redirect_slashes = False
+    app.router.routes.extend(_api_routes())
+    return app
+
+
+@cache
+def _api_routes() -> Sequence[BaseRoute]:
+    """The same for every server of this process: most of a start is the time to prepare them."""
+    router = APIRouter()
     # Fixed words first: `…/checkpoints/timeline` is not a checkpoint. Routes are tried in order,
     # so those for HEAD, which few clients send, come last.
     ordered = sorted(ROUTES, key=lambda one: one.path.replace("{", "~"))
     for route in ordered:
-        app.add_api_route(
+        router.add_api_route(
             route.path,
             as_endpoint(route),
             methods=[route.method],
@@ -84,14 +92,14 @@ def _routed_app() -> FastAPI:
         )
     for route in ordered:
         if route.method == "GET":
-            app.add_api_route(
+            router.add_api_route(
                 route.path,
                 as_endpoint(route),
                 methods=["HEAD"],
                 response_model=None,
                 include_in_schema=False,
             )
-    return app
+    return tuple(router.routes)
 
 
 def make_app(server: Server) -> ASGIApp:
