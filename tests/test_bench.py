@@ -5,6 +5,7 @@ Nothing here looks at how long anything took.
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,16 +23,24 @@ from bench.peers.holdfast_watched import HoldfastWatched
 from bench.peers.shadow_git import ShadowGit
 from bench.processes import Failed, plain_surroundings
 
+pytestmark = pytest.mark.in_memory
+
 FILES = 60
 ONE_ROUND = Effort(rounds=0, first_saves=1, patience_s=0.0)
 PRESENT = tuple(kind for kind in KINDS if kind.version() is not None)
 
 
+@contextmanager
+def tree_in(place: Path) -> Iterator[Path]:
+    with plain_surroundings(place):
+        trees.generate(place / "base", FILES)
+        yield place / "base"
+
+
 @pytest.fixture
 def base(tmp_path: Path) -> Iterator[Path]:
-    with plain_surroundings(tmp_path):
-        trees.generate(tmp_path / "base", FILES)
-        yield tmp_path / "base"
+    with tree_in(tmp_path) as base:
+        yield base
 
 
 def trial(base: Path, *kinds: PeerKind) -> Book:
@@ -40,6 +49,33 @@ def trial(base: Path, *kinds: PeerKind) -> Book:
 
 def kind_of(peer: type[ShadowGit]) -> PeerKind:
     return PeerKind("odd", "odd", peer, REFERENCE.version)
+
+
+@pytest.fixture(scope="session")
+def place_of_trials(
+    memory_of_the_run: Path | None, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    if memory_of_the_run is None:
+        return tmp_path_factory.mktemp("trials")
+    place = memory_of_the_run / "trials"
+    place.mkdir()
+    return place
+
+
+@pytest.fixture(scope="session")
+def book_of_all(place_of_trials: Path) -> Book:
+    """Every tool that is present. Tests only read it, as they do the next one."""
+    (place_of_trials / "all").mkdir()
+    with tree_in(place_of_trials / "all") as base:
+        return trial(base, *PRESENT)
+
+
+@pytest.fixture(scope="session")
+def book_of_one_save(place_of_trials: Path) -> Book:
+    """The reference, and a tool that saves only once."""
+    (place_of_trials / "once").mkdir()
+    with tree_in(place_of_trials / "once") as base:
+        return trial(base, REFERENCE, kind_of(SavesOnlyOnce))
 
 
 def printed(book: Book) -> str:
@@ -70,24 +106,24 @@ class Breaks(ShadowGit):
 
 
 @pytest.mark.requirement("PF-1", "PF-2", "PF-3", "PF-7")
-def test_every_tool_that_is_present_does_every_operation_or_is_said_not_to(base: Path) -> None:
-    book = trial(base, *PRESENT)
+def test_every_tool_that_is_present_does_every_operation_or_is_said_not_to(
+    book_of_all: Book,
+) -> None:
     for operation in ops.OPERATIONS:
         for kind in PRESENT:
-            measured = book.pages[operation][kind.title]
+            measured = book_of_all.pages[operation][kind.title]
             assert measured.samples or not measured.offered, (operation, kind.title)
 
 
 @pytest.mark.requirement("PF-1", "PF-2", "PF-3", "PF-6")
 def test_holdfast_and_the_reference_do_the_same_work_so_that_their_ratio_is_given(
-    base: Path,
+    book_of_all: Book,
 ) -> None:
-    book = trial(base, HOLDFAST, REFERENCE)
     for operation in ops.OPERATIONS:
-        page = book.pages[operation]
+        page = book_of_all.pages[operation]
         figure = ratio(page[HOLDFAST.title], page[REFERENCE.title])
         assert isinstance(figure, float), (operation, figure)
-    assert "--[" not in printed(book)
+    assert "--[" not in printed(book_of_all)
 
 
 @pytest.mark.requirement("PF-3")
@@ -102,19 +138,17 @@ def test_a_restore_that_leaves_a_file_behind_gets_no_ratio_but_a_footnote(base: 
 
 
 @pytest.mark.requirement("PF-1")
-def test_a_save_that_stores_something_else_gets_no_ratio(base: Path) -> None:
-    book = trial(base, REFERENCE, kind_of(SavesOnlyOnce))
-    assert book.pages[ops.FIRST]["odd"].sound
-    assert book.pages[ops.NOTHING]["odd"].sound
+def test_a_save_that_stores_something_else_gets_no_ratio(book_of_one_save: Book) -> None:
+    assert book_of_one_save.pages[ops.FIRST]["odd"].sound
+    assert book_of_one_save.pages[ops.NOTHING]["odd"].sound
     for operation in (ops.FIVE, ops.SHARE):
-        page = book.pages[operation]
+        page = book_of_one_save.pages[operation]
         assert isinstance(ratio(page["odd"], page[REFERENCE.title]), Refusal)
         assert page["odd"].faults[0].startswith("saved wrongly: ")
 
 
-def test_a_wrong_answer_to_a_diff_gets_no_ratio(base: Path) -> None:
-    book = trial(base, REFERENCE, kind_of(SavesOnlyOnce))
-    assert book.pages[ops.DIFF_FIVE]["odd"].faults == ["5 missed, 0 invented"]
+def test_a_wrong_answer_to_a_diff_gets_no_ratio(book_of_one_save: Book) -> None:
+    assert book_of_one_save.pages[ops.DIFF_FIVE]["odd"].faults == ["5 missed, 0 invented"]
 
 
 def test_a_tool_that_fails_is_named_and_the_others_go_on(base: Path) -> None:
@@ -212,12 +246,11 @@ def test_the_command_prints_one_table_and_writes_the_report(
 
 
 @pytest.mark.requirement("PF-1")
-def test_a_watched_save_has_a_line_and_a_bound_of_its_own(base: Path) -> None:
-    book = trial(base, HOLDFAST, WATCHED, REFERENCE)
-    lines = {row.operation: row for row in rows.of_trial("10,000", 10_000, book)}
+def test_a_watched_save_has_a_line_and_a_bound_of_its_own(book_of_all: Book) -> None:
+    lines = {row.operation: row for row in rows.of_trial("10,000", 10_000, book_of_all)}
     watched = lines[f"{ops.FIVE}, watched"]
     assert watched.bound == rows.Bound("PF-1", 0.1)
-    assert watched.own is book.pages[ops.FIVE][WATCHED.title]
+    assert watched.own is book_of_all.pages[ops.FIVE][WATCHED.title]
     assert watched.own.sound
     assert isinstance(watched.judge(), bool)
 
