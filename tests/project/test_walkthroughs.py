@@ -18,6 +18,8 @@ from tests.project.repository import ROOT
 
 _BLOCK = re.compile(r"^```(console|python|sh)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
+pytestmark = pytest.mark.in_memory
+
 WORK = "echo wrecked > app.py"
 """What happens where a document says that an agent works."""
 
