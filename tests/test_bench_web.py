@@ -17,6 +17,8 @@ from bench.peers import HOLDFAST, REFERENCE
 from bench.processes import plain_surroundings
 from tests.support.chromium import WHY_NO_CHROMIUM
 
+pytestmark = pytest.mark.in_memory
+
 ROUNDS = 2
 
 
