@@ -92,7 +92,9 @@ class Tab:
         return self.page
 
     def open(self, path: str) -> Page:
-        self.page.goto(self.server.url + path)
+        """From then on the page follows the workspace: it sees what changes, and what is lost."""
+        with self.page.expect_response("**/events"):
+            self.page.goto(self.server.url + path)
         return self.page
 
     def open_session(self, rest: str = "", session: str = SESSION) -> Page:

@@ -18,7 +18,7 @@ NOON = "2026-11-16T12:00:00+00:00"
 @pytest.fixture
 def call(tab: Tab) -> Call:
     """Calls a function of one of the page's modules. That needs no view, only the origin."""
-    tab.open("/page/words.js")
+    tab.page.goto(f"{tab.server.url}/page/words.js")
 
     def run(module: str, function: str, *arguments: Any) -> Any:
         return tab.page.evaluate(
