@@ -241,6 +241,19 @@ def test_the_named_paths_are_reported_and_those_outside_the_workspace_apart(
     assert found.outside == (("../other", "/etc/passwd") if outside is None else outside)
 
 
+@pytest.mark.requirement("AU-3", "CP-13")
+@pytest.mark.parametrize(
+    "command", ["echo x > {}", "echo x >> {}", "make | tee {}", "rm -rf {}", "dd if=a of={}"]
+)
+def test_the_memory_disk_is_like_any_directory_for_temporary_files(command: str) -> None:
+    """Other paths below /dev are devices."""
+    in_memory = _assess(command.format("/dev/shm/build/out"))
+    temporary = _assess(command.format("/tmp/build/out"))
+    assert in_memory.grade is temporary.grade is not RiskGrade.NONE
+    assert in_memory.outside == ("/dev/shm/build/out",)
+    assert _assess(command.format("/dev/shmem/out")).outside == ()
+
+
 def test_a_path_is_followed_from_the_directory_that_the_agent_is_in() -> None:
     assert _assess("rm ../a", "/srv/shop/src").outside == ()
     assert _assess("rm ../../a", "/srv/shop/src").outside == ("../../a",)

@@ -12,11 +12,11 @@ from holdfast.domain.errors import (
     WorkspaceMissing,
     WorkspaceRefused,
 )
+from holdfast.domain.memory_disk import MEMORY_DISK
 
 _ASK_AS_EFFECTIVE_USER = os.access in os.supports_effective_ids
 _TEMPORARY_DIRECTORIES = ("/tmp", "/var/tmp", "/private/tmp")
 _SYSTEM_TREES = ("/proc", "/sys", "/dev")
-_MEMORY_DISK = "/dev/shm"
 _SYSTEM_DIRECTORIES = (
     "/bin /boot /etc /home /lib /lib64 /media /mnt /opt /root /run /sbin /srv /usr /usr/local"
     " /var /Applications /Library /System /Users /Volumes /private"
@@ -122,7 +122,7 @@ def refusal_reason(directory: Path, store_home: Path) -> _Refusal | None:
     if str(directory) in _SYSTEM_DIRECTORIES:
         return _Refusal("is a system directory, not a project")
     below = [t for t in _SYSTEM_TREES if str(directory) == t or str(directory).startswith(t + "/")]
-    if below and not str(directory).startswith(_MEMORY_DISK + "/"):
+    if below and not str(directory).startswith(MEMORY_DISK + "/"):
         return _Refusal("is part of the system, not a project")
     if directory in store_home.parents:
         return _Refusal(

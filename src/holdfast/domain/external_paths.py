@@ -1,8 +1,8 @@
 """The target of a named path outside the workspace, derived from its text alone.
 
 Shell expansions are followed as far as possible: the home directory is filled in, and a pattern or
-a variable becomes the directory it refers to. System directories do not hold user files. Packages
-can be installed again.
+a variable becomes the directory it refers to. System directories do not hold user files, except
+for the memory disk. Packages can be installed again.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from holdfast.domain.memory_disk import is_in_memory
 from holdfast.domain.trees.objects import digest_of
 
 MOST_NAMES = 500
@@ -72,5 +73,7 @@ def require_user_path(path: str) -> None:
     """Raise `UnresolvedPath` for system paths."""
     if path == "/":
         raise UnresolvedPath("it is the whole file system")
+    if is_in_memory(path):
+        return
     if any(path == tree or path.startswith(tree + "/") for tree in SYSTEM_TREES):
         raise UnresolvedPath("it belongs to the system")

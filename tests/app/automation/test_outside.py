@@ -90,6 +90,23 @@ def test_a_file_that_a_tool_edits_outside_comes_back_only_when_asked(
     assert state_of(outside) == sound
 
 
+def test_files_in_the_memory_disk_are_saved_like_others(
+    project: Path, memory_directory: Path, cli: CommandLine
+) -> None:
+    built = memory_directory / "built"
+    built.mkdir()
+    edited, deleted = built / "edited", built / "deleted"
+    for file in (edited, deleted):
+        file.write_text("sound\n")
+    sound = state_of(built)
+    _send(project, _edit(project, "t1", edited))
+    _send(project, tool_call(project, "t2", f"rm {deleted}"))
+    edited.write_text("wrecked\n")
+    deleted.unlink()
+    cli.json("restore", "HEAD", "--external", "--yes", *SESSION)
+    assert state_of(built) == sound
+
+
 @pytest.mark.usefixtures("behind")
 def test_what_a_command_destroys_outside_comes_back(
     project: Path, outside: Path, cli: CommandLine

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from holdfast.domain.memory_disk import MEMORY_DISK, is_device
 from holdfast.domain.shell.changed_paths import (
     argument_paths,
     changed_paths,
@@ -60,7 +61,7 @@ _DEEPEST = 3
 _MOST_WORDS = 60_000
 _CHARACTERS_A_WORD = 4
 _READS_NAMES = frozenset("xargs parallel read mapfile readarray entr".split())
-_SCRATCH = ("/dev/", "/proc/", "/tmp/", "/var/tmp/")
+_SCRATCH = (f"{MEMORY_DISK}/", "/proc/", "/tmp/", "/var/tmp/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +321,7 @@ class _Walk:
             self.commands += walk.commands
 
     def _name(self, path: str) -> None:
-        if not path or path.startswith("/dev/") or path == "-" or SUBSTITUTION in path:
+        if not path or is_device(path) or path == "-" or SUBSTITUTION in path:
             return
         place = join(self._place.directory, path)
         self._list_path(path)
@@ -381,7 +382,7 @@ def _deletes_names(script: ShellScript) -> bool:
 
 
 def _redirect_findings(target: str, appends: bool) -> Iterator[Finding]:
-    if target.startswith("/dev/"):
+    if is_device(target):
         if target.startswith(("/dev/sd", "/dev/nvme", "/dev/disk", "/dev/mapper")):
             yield risky(f"writes to the device {target}")
     elif appends:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from holdfast.domain.memory_disk import is_device
 from holdfast.domain.shell.changed_paths import (
     edited_files,
     edits_in_place,
@@ -206,7 +207,7 @@ def _in_place(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
 
 def _tee(name: str, arguments: Sequence[str]) -> Iterator[Finding]:
     for target in plain_words(arguments):
-        if target.startswith("/dev/"):
+        if is_device(target):
             continue
         if flags(arguments) & {"a", "--append"}:
             yield Finding(RiskGrade.NOTABLE, f"appends to {target}", target)

@@ -1,0 +1,15 @@
+"""The disk in memory: the one place below /dev that holds files of users."""
+
+from __future__ import annotations
+
+MEMORY_DISK = "/dev/shm"
+
+
+def is_in_memory(path: str) -> bool:
+    """Whether the absolute path is the memory disk or below it."""
+    return path == MEMORY_DISK or path.startswith(MEMORY_DISK + "/")
+
+
+def is_device(path: str) -> bool:
+    """Whether the path is below /dev and is no user file."""
+    return path.startswith("/dev/") and not is_in_memory(path)
