@@ -7,6 +7,7 @@ Sessions are opened on first use and kept open, with their previews.
 from __future__ import annotations
 
 import shlex
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -55,6 +56,7 @@ class ServedSessions:
         self._session_id = session_id
         self._fresh_id = fresh_id
         self._open: OpenCache[tuple[Path, str], _OpenHandlers] = OpenCache()
+        self._creating = {path: threading.Lock() for path in self.workspaces}
         self.on_open: Callable[[], None] = lambda: None
         """Called when a session was opened, which may have created its store."""
 
@@ -129,8 +131,9 @@ class ServedSessions:
         from holdfast.api.stores import store_directory
         from holdfast.api.workspace import open_workspace
 
-        if store_directory(directory) is None:
-            open_workspace(directory, create=True, exclude_nested_repositories=True).close()
+        with self._creating[directory]:  # others would open it without its first settings
+            if store_directory(directory) is None:
+                open_workspace(directory, create=True, exclude_nested_repositories=True).close()
         opened = _OpenHandlers(SessionCheckpointer(directory, name))
         self.on_open()
         return opened
