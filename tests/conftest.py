@@ -6,7 +6,7 @@ print what repeats them: Hypothesis its blob, `make torture` its seed.
 Where the machine has room for it, tests below `_IN_MEMORY` and those marked `in_memory` work in
 memory: most of their time would else be waiting for a disk that they do not test. On the disk stay
 all others, campaigns, and those marked `on_disk`: they are about files and what saving them
-promises, or about places, and what is below /dev is the system's to hooks and to the doctor.
+promises, or about what differs in memory, such as the pace of a disk or a warning of the doctor.
 """
 
 from __future__ import annotations
@@ -35,7 +35,14 @@ ON_LINUX = sys.platform == "linux"
 
 _TESTS = Path(__file__).resolve().parent
 _IN_MEMORY = tuple(
-    _TESTS / name for name in ("components/git", "engine", "interfaces/cli", "interfaces/web")
+    _TESTS / name
+    for name in """
+        adapters/local/catalog adapters/local/encryption adapters/local/objects
+        adapters/local/search adapters/local/story
+        app/automation components/external components/git components/worktrees engine
+        interfaces/agent_setup interfaces/cli interfaces/daemon interfaces/hooks interfaces/mcp
+        interfaces/tools interfaces/web scenarios
+    """.split()
 )
 
 # Bounded and the same on every run: a failure in continuous integration is a failure everywhere.

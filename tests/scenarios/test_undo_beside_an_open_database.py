@@ -44,6 +44,7 @@ def test_undo_gets_past_a_database_that_another_program_has_open_for_reading(
         assert path.read_bytes() == before
 
 
+@pytest.mark.on_disk  # in memory, the server waits for nothing and leaves others no time
 @pytest.mark.parametrize("mode", ["wal", "persist"])
 @pytest.mark.requirement("RB-11", "DB-1")
 def test_undo_brings_back_deleted_files_beside_a_server_that_keeps_writing(
@@ -104,6 +105,7 @@ def test_a_call_that_names_a_database_in_use_is_a_step_of_its_own(tmp_path: Path
         assert not notes.exists()
 
 
+@pytest.mark.on_disk
 @pytest.mark.requirement("RB-11", "WB-1")
 def test_an_undo_over_http_is_carried_out_as_previewed_although_a_server_keeps_writing(
     tmp_path: Path,

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import threading
@@ -244,9 +245,9 @@ class TellingWatcherContract(WatcherContract):
         """Some start a moment after they are opened, so wait for the first report, and look
         again."""
         look_at_everything(watch, root)
-        number = 0
-        while not happened.wait(0.2):
-            number += 1
+        for number in itertools.count():
             (root / "c/begun").write_bytes(b"%d" % number)
+            if happened.wait(0.2):
+                break
         while watch.activity().names:
             look_at_everything(watch, root)

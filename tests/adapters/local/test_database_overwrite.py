@@ -109,6 +109,7 @@ def test_a_database_that_is_not_open_becomes_the_wanted_one_to_the_byte(
     assert _state_of_copy(tmp_path / "live", tmp_path / "copy") == 2
 
 
+@pytest.mark.in_memory
 @pytest.mark.requirement("RB-3")
 @pytest.mark.parametrize(
     ("live", "wanted"),

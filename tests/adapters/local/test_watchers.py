@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.adapters.local import watchfiles_watch
 from holdfast.adapters.local.inotify import InotifyWatcher
 from holdfast.adapters.local.system import SystemClock
 from holdfast.adapters.local.watchfiles_watch import (
@@ -126,7 +127,10 @@ def test_a_library_that_fails_is_activity_and_is_restarted(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("gone", [True, False])
-def test_a_library_that_cannot_go_on_is_off_and_says_why(tmp_path: Path, gone: bool) -> None:
+def test_a_library_that_cannot_go_on_is_off_and_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: bool
+) -> None:
+    monkeypatch.setattr(watchfiles_watch, "_STEP_MS", 1)
     root = make_tree(tmp_path)
     happened = threading.Event()
     library = _failing([RuntimeError("out of order")] * 100)

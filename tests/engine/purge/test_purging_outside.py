@@ -18,7 +18,7 @@ from tests.interfaces.cli.command_line import CommandLine
 from tests.support.hostile_trees import fill
 from tests.support.raw_search import places_of
 
-pytestmark = [pytest.mark.requirement("ST-5", "CP-13"), pytest.mark.on_disk]
+pytestmark = pytest.mark.requirement("ST-5", "CP-13")
 
 SECRET = b"machine example login me password hunter2-and-more\n"
 WORD = b"hunter2-and-more"

@@ -51,6 +51,7 @@ def test_status_names_an_agent_whose_hooks_cannot_run(cli: CommandLine, project:
     assert "next      protect claude-code: holdfast install claude-code --project\n" in answer.out
 
 
+@pytest.mark.on_disk  # the doctor warns of a store in memory
 def test_doctor_notes_that_no_agent_is_protected_and_finds_nothing_wrong(
     cli: CommandLine,
 ) -> None:

@@ -77,6 +77,7 @@ def test_damaged_settings_of_one_agent_keep_nothing_from_being_done_for_another(
     assert "gemini (project)" not in subjects
 
 
+@pytest.mark.on_disk  # the doctor warns of a store in memory
 def test_a_script_that_cannot_run_is_reported_and_mended(project: Path, cli: CommandLine) -> None:
     cli.json("install", "cline")
     script = project / ".clinerules" / "hooks" / "PreToolUse"

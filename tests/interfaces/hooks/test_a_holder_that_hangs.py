@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionCheckpointer
+from holdfast.adapters.local import store_lock
 from holdfast.tools import ToolHandlers
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.daemon_calls import logged_checkpoints, tool_call
@@ -68,6 +69,7 @@ def test_the_hook_goes_on_says_why_and_saves_with_the_next_event(
             ended.enter_context(daemon_here())
         else:
             monkeypatch.setenv("HOLDFAST_DAEMON", "off")
+            monkeypatch.setenv("HOLDFAST_HOOK_LOCK_TIMEOUT", "0.5")
         hook_answer(project, "t1")
         before = len(logged_checkpoints(cli))
         (project / "src" / "app.py").write_text("price = 3\n")
@@ -88,6 +90,7 @@ def test_people_and_tools_do_not_wait_for_a_stopped_process_either(
     project: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOLDFAST_DAEMON", "off")
+    monkeypatch.setattr(store_lock, "_STOPPED_S", 0.2)
     cli.save("first")
     with SessionCheckpointer(project, "tools") as session, stopped_holder(project) as number:
         for arguments in (("status",), ("checkpoint", "why"), ("undo", "--yes")):

@@ -116,9 +116,9 @@ def test_files_that_stay_as_they_are_are_counted(
 
 
 @pytest.fixture
-def outside(agent: SampleSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def outside(agent: SampleSession, tmp_path: Path) -> Path:
     """A file outside the project that the agent changed; and its memory, changed since."""
-    outside = tmp_path_factory.mktemp("outside") / "deploy.conf"  # not below /dev
+    outside = tmp_path / "outside" / "deploy.conf"
     fill(outside, b"region=eu\n")
     fill(agent.project / "CLAUDE.md", b"# Rules\n")
     agent.holdfast("config", "set", "agent_state", '["claude-code"]')
