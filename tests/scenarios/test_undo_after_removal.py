@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -120,22 +121,23 @@ def test_without_any_checkpoint_left_undo_says_so(cli: CommandLine) -> None:
 
 
 @pytest.mark.requirement("RB-11", "CL-3")
-def test_an_undo_that_a_file_elsewhere_stops_names_the_command_that_brings_the_rest_back(
+def test_an_undo_that_a_special_file_stops_names_the_command_that_brings_the_rest_back(
     tmp_path: Path,
 ) -> None:
-    project, outside = tmp_path / "shop", tmp_path / "logs"
-    (project / "src").mkdir(parents=True)
-    (project / "src" / "app.py").write_text("work")
+    project = tmp_path / "shop"
+    for name in ("src", "docs"):
+        (project / name).mkdir(parents=True)
+        (project / name / "file").write_text("work")
     (project / "pyproject.toml").write_text("")
     agent, cli = ScriptedAgent(project), CommandLine(project)
     agent.start()
-    agent.run(f"rm -rf src; mkdir {outside}; echo log > {outside}/log")
-    (outside / "other").write_text("of another program")
+    agent.run("rm -rf src docs")
+    os.mkfifo(project / "src")  # of another program; no checkpoint can hold it
     answer = cli("undo", "--yes", "--json")
     assert answer.status == 5
-    assert not (project / "src").exists()
+    assert not (project / "docs").exists()
     command = re.search(r"holdfast (restore \w+ --best-effort)", answer.error["hint"])
     assert command is not None, answer.error
-    assert cli(*command[1].split(), "--yes").status in (0, 3)
-    assert (project / "src" / "app.py").read_text() == "work"
-    assert (outside / "other").read_text() == "of another program"
+    assert cli(*command[1].split(), "--yes").status == 3
+    assert (project / "docs" / "file").read_text() == "work"
+    assert (project / "src").is_fifo()
