@@ -2,7 +2,7 @@
 # comes from requirements/*.lock, checked by hash, into .venv. With npm, tests run the public MCP tools as well. `make help` lists the targets.
 
 PYTHON ?= python3
-WORKERS ?= 3
+WORKERS ?= 4
 TORTURE_S ?= 600
 TORTURE_SEED ?=
 TORTURE_CASE ?=
