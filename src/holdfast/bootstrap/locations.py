@@ -12,7 +12,6 @@ from holdfast.domain.errors import (
     WorkspaceMissing,
     WorkspaceRefused,
 )
-from holdfast.domain.memory_disk import MEMORY_DISK
 
 _ASK_AS_EFFECTIVE_USER = os.access in os.supports_effective_ids
 _TEMPORARY_DIRECTORIES = ("/tmp", "/var/tmp", "/private/tmp")
@@ -121,9 +120,11 @@ def refusal_reason(directory: Path, store_home: Path) -> _Refusal | None:
         return _Refusal(f"contains your home directory ({user_home})")
     if str(directory) in _SYSTEM_DIRECTORIES:
         return _Refusal("is a system directory, not a project")
-    below = [t for t in _SYSTEM_TREES if str(directory) == t or str(directory).startswith(t + "/")]
-    if below and not str(directory).startswith(MEMORY_DISK + "/"):
-        return _Refusal("is part of the system, not a project")
+    if any(str(directory) == t or str(directory).startswith(t + "/") for t in _SYSTEM_TREES):
+        from holdfast.domain.memory_disk import MEMORY_DISK  # late: few projects are there
+
+        if not str(directory).startswith(MEMORY_DISK + "/"):
+            return _Refusal("is part of the system, not a project")
     if directory in store_home.parents:
         return _Refusal(
             f"contains the store itself ({store_home})",
