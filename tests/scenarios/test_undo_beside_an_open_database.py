@@ -239,3 +239,48 @@ def test_undo_of_turns_gets_past_a_server_that_keeps_writing(tmp_path: Path) -> 
             assert cli("undo", "--turn", "--yes").status == 0
             assert not (project / f"{number}.txt").exists()
             _run(path, "UPDATE rows SET number = number + 1")
+
+
+@pytest.mark.on_disk
+@pytest.mark.requirement("RB-11", "CP-12")
+def test_undo_refuses_after_a_lost_directory_beside_a_server_that_keeps_writing(
+    tmp_path: Path,
+) -> None:
+    project = tmp_path / "shop"
+    (project / "node_modules" / "a").mkdir(parents=True)
+    (project / "node_modules" / "a" / "index.js").write_text("a")
+    (project / "package.json").write_text("{}")
+    notes, cli = project / "notes.txt", CommandLine(project)
+    notes.write_text("old")
+    path = project / "app.db"
+    make_database(path, "wal")
+    agent = ScriptedAgent(project)
+    agent.start()
+    with hammering(path, "wal"):
+        agent.ask("tidy up")
+        agent.write("notes.txt", "new")
+        agent.run("rm -rf node_modules")
+        agent.run("ls")
+        answer = cli("undo", "--yes")
+    assert answer.status == 5
+    assert "deleted node_modules" in answer.err
+    assert notes.read_text() == "new"
+
+
+@pytest.mark.on_disk
+@pytest.mark.requirement("RB-11", "DB-1")
+def test_undo_ends_beside_a_server_that_keeps_writing(tmp_path: Path) -> None:
+    project = tmp_path / "shop"
+    project.mkdir()
+    notes, cli = project / "notes.txt", CommandLine(project)
+    notes.write_text("old")
+    path = project / "app.db"
+    make_database(path, "wal")
+    cli.save("first")
+    notes.write_text("new")
+    with hammering(path, "wal"):
+        assert cli("undo", "--yes").status == 0
+        assert notes.read_text() == "old"
+        answer = cli("undo", "--yes")
+        assert answer.status == 4
+        assert "only app.db has changed" in answer.err

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from holdfast.domain.memory_disk import is_in_memory
+from holdfast.domain.memory_disk import MEMORY_DISK, is_in_memory
 from holdfast.domain.trees.objects import digest_of
 
 MOST_NAMES = 500
@@ -73,7 +73,7 @@ def require_user_path(path: str) -> None:
     """Raise `UnresolvedPath` for system paths."""
     if path == "/":
         raise UnresolvedPath("it is the whole file system")
-    if is_in_memory(path):
+    if path != MEMORY_DISK and is_in_memory(path):
         return
     if any(path == tree or path.startswith(tree + "/") for tree in SYSTEM_TREES):
         raise UnresolvedPath("it belongs to the system")

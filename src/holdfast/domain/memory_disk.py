@@ -1,4 +1,8 @@
-"""The disk in memory: the one place below /dev that holds files of users."""
+"""The disk in memory: the one place below /dev that holds files of users.
+
+Files directly in it may be the shared memory of running programs, whose names have no directory.
+Replacing such a file would disconnect those programs, so only its directories are for users.
+"""
 
 from __future__ import annotations
 

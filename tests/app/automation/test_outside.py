@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.components.external import named_paths
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.cli.pseudo_terminal import Screen
 from tests.support.composition import configure
@@ -105,6 +106,24 @@ def test_files_in_the_memory_disk_are_saved_like_others(
     deleted.unlink()
     cli.json("restore", "HEAD", "--external", "--yes", *SESSION)
     assert state_of(built) == sound
+
+
+def test_shared_memory_of_running_programs_is_left_alone(
+    project: Path, outside: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(named_paths, "MEMORY_DISK", str(outside))
+    segment, built = outside / "psm_1", outside / "built" / "file"
+    built.parent.mkdir()
+    for file in (segment, built):
+        file.write_text("sound\n")
+    _send(project, tool_call(project, "t1", f"rm {segment} {built} {outside}/psm_2"))
+    before = segment.stat()
+    for file in (built, outside / "psm_2"):
+        file.write_text("wrecked\n")
+    cli("undo", "--yes")
+    cli("restore", "HEAD", "--external", "--yes", *SESSION)
+    assert segment.stat().st_ino == before.st_ino
+    assert (outside / "psm_2").read_text() == "wrecked\n"
 
 
 @pytest.mark.usefixtures("behind")

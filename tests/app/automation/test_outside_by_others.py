@@ -102,6 +102,32 @@ def test_a_directory_that_the_call_made_stays_if_others_have_put_files_into_it(
     assert not (project / "src").exists()
 
 
+def test_a_directory_that_stays_does_not_keep_undo_from_the_change_before(
+    project: Path, cli: CommandLine, agent: Agent
+) -> None:
+    made = project.parent / "made"
+    agent.write("src/app.py", "price = 0\n")
+    agent.run(f"mkdir {made} && echo 1 > {made}/one")
+    agent.run("ls")
+    (made / "by another program").write_text("kept\n")
+    cli.json("undo", "--yes")
+    assert [one.name for one in made.iterdir()] == ["by another program"]
+    cli.json("undo", "--yes")
+    assert (project / "src/app.py").read_text() == "price = 2\n"
+
+
+def test_a_file_that_became_a_directory_with_files_of_others_stays_and_the_rest_is_undone(
+    project: Path, cli: CommandLine, agent: Agent, script: Path
+) -> None:
+    agent.run(f"rm {script} && mkdir {script} && echo 1 > {script}/one; echo 0 > src/app.py")
+    agent.run("ls")
+    (script / "by another program").write_text("kept\n")
+    done = cli.json("undo", "--yes")
+    assert done["undone"]["not_restored"] == [f"{script}: it has other files now"]
+    assert (project / "src/app.py").read_text() == "price = 2\n"
+    assert [one.name for one in script.iterdir()] == ["by another program"]
+
+
 def test_where_nothing_was_saved_after_the_call_nobody_knows(
     project: Path, script: Path, cli: CommandLine, agent: Agent
 ) -> None:

@@ -20,6 +20,7 @@ from holdfast.components.files import DIRECTORY_FLAGS, directory_identity, enter
 from holdfast.domain.external_paths import UnresolvedPath, require_user_path
 from holdfast.domain.ignore.defaults import DEFAULT_RULES
 from holdfast.domain.ignore.rules import RuleStack
+from holdfast.domain.memory_disk import MEMORY_DISK
 from holdfast.domain.paths import STAGING_PREFIX, ancestors, to_text
 from holdfast.domain.wording import printable
 
@@ -84,7 +85,7 @@ def opened_directory(path: bytes) -> Iterator[int]:
 
 
 def look_at(path: bytes) -> Entry:
-    """One path, without the entries below it; `LeftOut` if it is behind a link."""
+    """One path, without the entries below it; `LeftOut` if it is behind a link, or shared memory."""
     directory, _, name = path.rpartition(b"/")
     try:
         with opened_directory(directory) as dir_fd:
@@ -93,6 +94,8 @@ def look_at(path: bytes) -> Entry:
                 status = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
             except FileNotFoundError:
                 return Entry(path, None, owner)
+            if os.fsdecode(directory) == MEMORY_DISK and not stat.S_ISDIR(status.st_mode):
+                raise LeftOut("it may be the shared memory of a running program")
             target = None
             if stat.S_ISLNK(status.st_mode):
                 target = os.readlink(name, dir_fd=dir_fd)

@@ -274,12 +274,16 @@ class ExternalRestore:
 def _keep_occupied(steps: Steps) -> None:
     """Refuse to remove directories in which something remains. Inner ones come first."""
     removed: set[bytes] = set()
+    kept: set[bytes] = set()
     for entry in tuple(steps.remove):
         if entry.is_directory and not _would_be_empty(entry.path, removed):
             steps.remove.remove(entry)
             steps.refused.append((entry.path, "it has other files now"))
+            kept.add(entry.path)
         else:
             removed.add(entry.path)
+    # What was to replace such a directory stays away too.
+    steps.write = [(one, entry) for one, entry in steps.write if one.path not in kept]
 
 
 def _would_be_empty(directory: bytes, removed: Container[bytes]) -> bool:

@@ -11,15 +11,16 @@ another session's work.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterator
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TypeVar
 
 from holdfast.domain.checkpoints import Checkpoint, Kind
 from holdfast.domain.errors import NothingToUndo, StoreDamaged
-from holdfast.domain.ids import CheckpointId, Digest, SessionId
+from holdfast.domain.ids import CheckpointId, Digest, SessionId, short
 from holdfast.domain.operations import RESTORING_KINDS, Operation, OperationKind, undo_lists
+from holdfast.domain.paths import to_text, typed
 from holdfast.domain.restore.selections import selection_of
 from holdfast.domain.timeline.undo_history import (
     Difference,
@@ -166,7 +167,8 @@ def _last_step(
 
     def differs_outside(state: State) -> bool:
         found = outside.step(state)
-        return found.mode is not None or bool(found.blocked)
+        # A restore that led here has left the blocked files alone already, and has said so.
+        return found.mode is not None or (bool(found.blocked) and not _is_restored(state))
 
     messages = _before_messages(vault, history) if turn else set()
 
@@ -182,8 +184,11 @@ def _last_step(
             hint="undo the last change: holdfast undo; or choose a checkpoint: holdfast log",
         )
     if step is None and in_use.passed_over:
+        names = sorted(in_use.passed_over)
         in_use.count()  # nothing else has changed
         step = find()
+        if step is not None and step.after is None and _is_restored(step.before):
+            raise _only_databases(vault, step.before, names)
     if step is None and not history.past:
         why = "every checkpoint was deleted" if history.lacks_beginning else "no checkpoint yet"
         raise NothingToUndo(f"Nothing to undo: {why}", hint=_NO_CHECKPOINT_HINT)
@@ -198,15 +203,40 @@ def _last_step(
     found = _undo_step(vault, outside, step, scan, turn=turn)
     passed_over = tuple(sorted(in_use.passed_over))
     found = replace(found, request=replace(found.request, passed_over=passed_over))
-    newest = history.past[-1]
     if turn:
         authors = Authors()
         with suppress(StoreDamaged):  # the plan reports the problem
             authors = authors_since(vault, history.states_from(step.before), scan.tree, load)
         return replace(found, authors=authors)
-    if step.before is newest:
-        return found
-    return replace(found, loss=loss_since(vault, newest))
+    return replace(found, loss=_newest_loss(vault, history.states_from(step.before)[1:]))
+
+
+def _newest_loss(vault: Vault, states: Sequence[State]) -> Loss | None:
+    """The newest one in states that the workspace is still in, except for databases in use. What
+    was lost before an undo or a restore does not count."""
+    for state in reversed(states):
+        found = loss_since(vault, state)
+        is_restored = any(one.kind is Kind.RESTORE for one in state.checkpoints)
+        if found is not None or is_restored:
+            return found
+    return None
+
+
+def _is_restored(state: State) -> bool:
+    """Whether nothing was saved since an undo or a restore led to it."""
+    return state.checkpoints[-1].kind is Kind.RESTORE
+
+
+def _only_databases(vault: Vault, state: State, paths: Sequence[bytes]) -> NothingToUndo:
+    """No tool call was made since the last restore, so the running program made the change. Undoing
+    it would only remove its newest rows, and those after them with the next undo."""
+    target = short(_target(vault, state).id)
+    names, have = ", ".join(map(to_text, paths)), "has" if len(paths) == 1 else "have"
+    return NothingToUndo(
+        f"Nothing to undo: since the last restore, only {names} {have} changed, in use by another "
+        "program",
+        hint=f"to restore that too: holdfast restore {target} {' '.join(map(typed, paths))}",
+    )
 
 
 class _Comparison:
@@ -275,9 +305,7 @@ class _Comparison:
 def last_loss(vault: Vault) -> Loss | None:
     """Files without a checkpoint that the last tool calls deleted. Used if there is nothing to
     undo, so the workspace is in the newest state."""
-    return _from_history(
-        vault, lambda history: loss_since(vault, history.past[-1]) if history.past else None
-    )
+    return _from_history(vault, lambda history: _newest_loss(vault, history.past[-1:]))
 
 
 def next_step(vault: Vault) -> UndoStep:
