@@ -102,6 +102,24 @@ def test_a_directory_that_the_call_made_stays_if_others_have_put_files_into_it(
     assert not (project / "src").exists()
 
 
+def test_the_undo_of_a_restore_leaves_alone_what_others_put_into_a_directory(
+    project: Path, cli: CommandLine, agent: Agent
+) -> None:
+    made = project.parent / "made"
+    agent.run(f"mkdir {made} && echo 1 > {made}/one && rm -rf src")
+    agent.end()
+    after = cli.json("checkpoint", "after the call")["id"]
+    cli.json("undo", "--yes")
+    cli.json("restore", after, "--external", "--yes")
+    assert (made / "one").is_file()
+    (made / "by another program").write_text("kept\n")
+    warning = f"not restored: {made}: it has other files now"
+    assert warning in cli.json("undo", "--dry-run")["warnings"]
+    assert warning in cli.json("undo", "--yes")["warnings"]
+    assert (project / "src/app.py").is_file()
+    assert [one.name for one in made.iterdir()] == ["by another program"]
+
+
 def test_a_directory_that_stays_does_not_keep_undo_from_the_change_before(
     project: Path, cli: CommandLine, agent: Agent
 ) -> None:

@@ -85,7 +85,7 @@ def opened_directory(path: bytes) -> Iterator[int]:
 
 
 def look_at(path: bytes) -> Entry:
-    """One path, without the entries below it; `LeftOut` if it is behind a link, or shared memory."""
+    """One path, without the entries below it; `LeftOut` behind a link, and for shared memory."""
     directory, _, name = path.rpartition(b"/")
     try:
         with opened_directory(directory) as dir_fd:

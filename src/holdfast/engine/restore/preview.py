@@ -109,7 +109,8 @@ def with_unrestored(vault: Vault, request: RestoreRequest, plan: RestorePlan) ->
 
 
 def with_edits_outside(request: RestoreRequest, plan: RestorePlan) -> RestorePlan:
-    """The plan with a remark about each file outside the workspace that was edited in between."""
+    """The plan with a remark about each file outside the workspace that was edited in between, and
+    a warning about each that cannot be restored."""
     chosen = dict(request.components).get(EXTERNAL, "").partition(":")[2].split(",")
     command = "redo" if request.kind is OperationKind.UNDO else "undo"
     edits = [
@@ -117,7 +118,8 @@ def with_edits_outside(request: RestoreRequest, plan: RestorePlan) -> RestorePla
         for key, line in request.edited_outside
         if key in chosen
     ]
-    return replace(plan, warnings=(*plan.warnings, *edits))
+    blocked = [f"not restored: {line}" for line in request.blocked_outside]
+    return replace(plan, warnings=(*plan.warnings, *edits, *blocked))
 
 
 def with_databases_in_use(request: RestoreRequest, plan: RestorePlan) -> RestorePlan:

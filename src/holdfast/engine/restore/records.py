@@ -47,7 +47,8 @@ class RestoreRequest:
     `note` is the reason; for an undo, what it undoes. `added` are paths that the target left out
     and that are restored anyway, from a later checkpoint; `tree` is then the tree to reach, too.
     `edited_outside` are files outside the workspace that an undo restores although they changed
-    again: the key of each, and the planned change. `passed_over` are databases in use whose later
+    again: the key of each, and the planned change. `blocked_outside` are those that an undo leaves
+    alone, each with the reason. `passed_over` are databases in use whose later
     changes an undo does not count as a step. With `only_changes`, a restore without changes
     leaves no record. `rolls_back` is set when an unfinished restore is rolled back: the trees that
     it may have written to the workspace.
@@ -68,6 +69,7 @@ class RestoreRequest:
     rolls_back: tuple[Digest, ...] | None = None
     added: tuple[tuple[bytes, Entry], ...] = ()
     edited_outside: tuple[tuple[str, str], ...] = ()
+    blocked_outside: tuple[str, ...] = ()
     passed_over: tuple[bytes, ...] = ()
 
     @property

@@ -29,10 +29,11 @@ from holdfast.engine.components.manifests import state_of
 from holdfast.engine.components.selection import changed_parts, differing_parts
 from holdfast.engine.vault import Vault
 from holdfast.ports.agent_tools import LONGEST_CALL_NS, id_digest
-from holdfast.values.classes import NamedTuple
+from holdfast.values.classes import NamedTuple, replace
 
 if TYPE_CHECKING:
     from holdfast.domain.restore.plan import ComponentStep
+    from holdfast.engine.restore.records import RestoreRequest
 
 EXTERNAL = "external"
 
@@ -52,7 +53,24 @@ class OutsideStep(NamedTuple):
     edited: tuple[Planned, ...] = ()
 
 
-def edited_since(
+def with_possible_outside(
+    vault: Vault, request: RestoreRequest, mode: str, since: Checkpoint | None
+) -> RestoreRequest:
+    """The request without the outside files that cannot be restored, such as a directory in which
+    others have files now. They are listed in it, and so are files edited since."""
+    step = plan_outside(vault, request.target, mode)
+    components = request.components
+    if step.blocked:
+        mode = _only(dict(step.choices))
+        others = [one for one in components if one[0] != EXTERNAL]
+        components = tuple(sorted([*others, (EXTERNAL, mode)] if step.choices else others))
+    edited = _edited_since(vault, request.target, mode, since) if step.choices else ()
+    return replace(
+        request, components=components, edited_outside=edited, blocked_outside=step.blocked
+    )
+
+
+def _edited_since(
     vault: Vault, target: Checkpoint, mode: str, since: Checkpoint | None
 ) -> tuple[Planned, ...]:
     """The files that a restore of `target` in this mode would change, and that are no longer as

@@ -56,8 +56,8 @@ from holdfast.engine.undo.outside_files import (
     OutsideChanges,
     OutsideStep,
     changed_between,
-    edited_since,
     keys_outside,
+    with_possible_outside,
 )
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import all_operations
@@ -507,12 +507,8 @@ def _reversal(vault: Vault, operation: Operation, kind: OperationKind) -> Restor
     made = vault.catalog.checkpoint(operation.session_id, operation.checkpoint)
     # Components that it left alone are not undone, whatever happened to them since.
     components = () if made is None else changed_components(vault, target, made)
-    mode = dict(components).get(EXTERNAL)
-    return RestoreRequest(
-        operation.session_id,
-        target,
-        components=components,
-        kind=kind,
-        reverses=operation.sequence,
-        edited_outside=() if mode is None else edited_since(vault, target, mode, made),
+    request = RestoreRequest(
+        operation.session_id, target, components=components, kind=kind, reverses=operation.sequence
     )
+    mode = dict(components).get(EXTERNAL)
+    return request if mode is None else with_possible_outside(vault, request, mode, made)
