@@ -284,3 +284,30 @@ def test_undo_ends_beside_a_server_that_keeps_writing(tmp_path: Path) -> None:
         answer = cli("undo", "--yes")
         assert answer.status == 4
         assert "only app.db has changed" in answer.err
+
+
+@pytest.mark.on_disk
+@pytest.mark.requirement("RB-11", "DB-1")
+def test_undo_gets_past_restores_that_left_out_a_database_in_use(tmp_path: Path) -> None:
+    project = tmp_path / "shop"
+    (project / "var").mkdir(parents=True)
+    (project / ".gitignore").write_text("var/\n")
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    notes, cli = project / "notes.txt", CommandLine(project)
+    notes.write_text("old")
+    path, cache = project / "app.db", project / "var" / "cache.db"
+    make_database(path, "wal")
+    make_database(cache, "wal")
+    first = cli.save("first")
+    agent = ScriptedAgent(project)
+    agent.start()
+    with hammering(path, "wal"), hammering(cache, "wal"):
+        agent.write("notes.txt", "new")
+        agent.run("sqlite3 var/cache.db 'select 1' || true")  # so it is saved from now on
+        last = cli.save("last")
+        cli.json("restore", first, "--yes")
+        cli.json("restore", last, "--yes")
+        for text in ("old", "new"):
+            assert notes.read_text() != text
+            assert cli("undo", "--yes").status == 0
+            assert notes.read_text() == text

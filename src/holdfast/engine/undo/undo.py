@@ -278,7 +278,7 @@ class _Comparison:
             return True
         if differences and self._has_steps(state, counted):
             return True
-        self.in_use.passed_over |= passed_over
+        self.in_use.passed_over |= passed_over | set(filter(self.in_use.owner_of, counted))
         return False
 
     def _causes_after(self, state: State) -> tuple[Cause, ...]:
@@ -299,7 +299,11 @@ class _Comparison:
         scan = self._rescan((state.tree,), request.rules_of)
         plan = make_plan(self._vault, *with_goal(self._vault, scan, request))
         paths = [step.path for step in plan.steps] + [one.path for one in plan.blocked]
-        return any(path in counted or self.in_use.owner_of(path) is None for path in paths)
+        left_out = {path for path, _ in added}  # by the state; they existed
+        return any(
+            self.in_use.owner_of(path) is None or (path in counted and path not in left_out)
+            for path in paths
+        )
 
 
 def last_loss(vault: Vault) -> Loss | None:
