@@ -273,7 +273,7 @@ def test_a_preview_names_files_that_someone_else_changed(begun: Path, cli: Comma
     planned = cli.json("restore", "one:initial", "--dry-run")
     told = [text for text in planned["remarks"] if "changed by" in text]
     assert told == [
-        "mine.txt was changed by a person since then; it is saved first",
+        "mine.txt was changed by a person or a program since then; it is saved first",
         "theirs.txt was changed by claude-code in another session since then; it is saved first",
     ]
     cli.json("checkpoint", "by hand", "--session", "no-agent", "--name", "mine")

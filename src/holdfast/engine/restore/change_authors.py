@@ -75,7 +75,7 @@ def others_remarks(vault: Vault, plan: RestorePlan, target: Checkpoint) -> Itera
     theirs: dict[str, list[bytes]] = {}
     for one in last_changes(vault, plan, target):
         if one.author is Author.PERSON:
-            theirs.setdefault("a person", []).append(one.path)
+            theirs.setdefault("a person or a program", []).append(one.path)
         elif one.author is Author.AGENT and one.session_id != session.id:
             theirs.setdefault(f"{one.agent} in another session", []).append(one.path)
     for who, paths in theirs.items():
