@@ -19,6 +19,9 @@ from tests.interfaces.web.client import running
 from tests.support.database_writer import ROWS, hammering, make_database, state_of
 from tests.support.scripted_agent import ScriptedAgent
 
+_PAUSE_S = 0.002
+"""Between two transactions of a server, as of one that serves somebody."""
+
 
 @pytest.mark.requirement("RB-11", "DB-1")
 def test_undo_gets_past_a_database_that_another_program_has_open_for_reading(
@@ -44,7 +47,6 @@ def test_undo_gets_past_a_database_that_another_program_has_open_for_reading(
         assert path.read_bytes() == before
 
 
-@pytest.mark.on_disk  # in memory, the server waits for nothing and leaves others no time
 @pytest.mark.parametrize("mode", ["wal", "persist"])
 @pytest.mark.requirement("RB-11", "DB-1")
 def test_undo_brings_back_deleted_files_beside_a_server_that_keeps_writing(
@@ -59,7 +61,7 @@ def test_undo_brings_back_deleted_files_beside_a_server_that_keeps_writing(
     (project / "src" / "app.py").write_text("new")
     agent = ScriptedAgent(project)
     agent.start()
-    with hammering(path, mode) as server:
+    with hammering(path, mode, pause_s=_PAUSE_S) as server:
         agent.ask("tidy up")
         agent.run("rm -rf src")
         agent.run("ls")
@@ -105,7 +107,6 @@ def test_a_call_that_names_a_database_in_use_is_a_step_of_its_own(tmp_path: Path
         assert not notes.exists()
 
 
-@pytest.mark.on_disk
 @pytest.mark.requirement("RB-11", "WB-1")
 def test_an_undo_over_http_is_carried_out_as_previewed_although_a_server_keeps_writing(
     tmp_path: Path,
@@ -117,7 +118,7 @@ def test_an_undo_over_http_is_carried_out_as_previewed_although_a_server_keeps_w
     notes.write_text("kept")
     cli.save("the notes as they were")
     notes.unlink()
-    with hammering(path, "wal"), running(project) as client:
+    with hammering(path, "wal", pause_s=_PAUSE_S), running(project) as client:
         previewed = client.post("/api/undo", {"dry_run": True})
         before = state_of(path)
         while state_of(path) == before:
@@ -241,7 +242,6 @@ def test_undo_of_turns_gets_past_a_server_that_keeps_writing(tmp_path: Path) -> 
             _run(path, "UPDATE rows SET number = number + 1")
 
 
-@pytest.mark.on_disk
 @pytest.mark.requirement("RB-11", "CP-12")
 def test_undo_refuses_after_a_lost_directory_beside_a_server_that_keeps_writing(
     tmp_path: Path,
@@ -256,7 +256,7 @@ def test_undo_refuses_after_a_lost_directory_beside_a_server_that_keeps_writing(
     make_database(path, "wal")
     agent = ScriptedAgent(project)
     agent.start()
-    with hammering(path, "wal"):
+    with hammering(path, "wal", pause_s=_PAUSE_S):
         agent.ask("tidy up")
         agent.write("notes.txt", "new")
         agent.run("rm -rf node_modules")
@@ -267,7 +267,6 @@ def test_undo_refuses_after_a_lost_directory_beside_a_server_that_keeps_writing(
     assert notes.read_text() == "new"
 
 
-@pytest.mark.on_disk
 @pytest.mark.requirement("RB-11", "DB-1")
 def test_undo_ends_beside_a_server_that_keeps_writing(tmp_path: Path) -> None:
     project = tmp_path / "shop"
@@ -278,7 +277,7 @@ def test_undo_ends_beside_a_server_that_keeps_writing(tmp_path: Path) -> None:
     make_database(path, "wal")
     cli.save("first")
     notes.write_text("new")
-    with hammering(path, "wal"):
+    with hammering(path, "wal", pause_s=_PAUSE_S):
         assert cli("undo", "--yes").status == 0
         assert notes.read_text() == "old"
         answer = cli("undo", "--yes")
@@ -286,7 +285,6 @@ def test_undo_ends_beside_a_server_that_keeps_writing(tmp_path: Path) -> None:
         assert "only app.db has changed" in answer.err
 
 
-@pytest.mark.on_disk
 @pytest.mark.requirement("RB-11", "DB-1")
 def test_undo_gets_past_restores_that_left_out_a_database_in_use(tmp_path: Path) -> None:
     project = tmp_path / "shop"
@@ -301,7 +299,7 @@ def test_undo_gets_past_restores_that_left_out_a_database_in_use(tmp_path: Path)
     first = cli.save("first")
     agent = ScriptedAgent(project)
     agent.start()
-    with hammering(path, "wal"), hammering(cache, "wal"):
+    with hammering(path, "wal", pause_s=_PAUSE_S), hammering(cache, "wal", pause_s=_PAUSE_S):
         agent.write("notes.txt", "new")
         agent.run("sqlite3 var/cache.db 'select 1' || true")  # so it is saved from now on
         last = cli.save("last")

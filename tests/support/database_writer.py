@@ -18,7 +18,7 @@ _FILLING = "x" * 300
 
 _PROGRAM = """
 import sqlite3, sys, time
-path, mode, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
+path, mode, seconds, pause_s = sys.argv[1], sys.argv[2], *map(float, sys.argv[3:])
 db = sqlite3.connect(path, timeout=30, isolation_level=None)
 db.execute("PRAGMA journal_mode=" + mode)
 db.execute("PRAGMA wal_autocheckpoint=20")
@@ -36,6 +36,8 @@ while time.monotonic() < end:
         print("trouble", error, file=sys.stderr, flush=True)
         if db.in_transaction:
             db.execute("ROLLBACK")
+    if pause_s:
+        time.sleep(pause_s)
 """
 
 
@@ -48,10 +50,12 @@ def make_database(path: Path, mode: str, number: int = 1) -> None:
 
 
 @contextmanager
-def hammering(path: Path, mode: str, seconds: float = 60) -> Iterator[subprocess.Popen[str]]:
+def hammering(
+    path: Path, mode: str, seconds: float = 60, *, pause_s: float = 0
+) -> Iterator[subprocess.Popen[str]]:
     """The writer, from its first transaction on; it ends after `seconds`."""
     writer = subprocess.Popen(
-        [sys.executable, "-c", _PROGRAM, str(path), mode, str(seconds)],
+        [sys.executable, "-c", _PROGRAM, str(path), mode, str(seconds), str(pause_s)],
         stdout=subprocess.PIPE,
         text=True,
     )

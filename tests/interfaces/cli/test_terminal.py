@@ -307,7 +307,10 @@ def test_the_time_in_which_a_person_decides_is_not_counted(
     assert invocation.elapsed_ms == 3000
 
 
-def test_without_a_difference_a_terminal_says_so_and_a_pipe_nothing(cli: CommandLine) -> None:
+def test_without_a_difference_a_terminal_says_so_and_a_pipe_nothing(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")  # its absence would be a difference
     cli.save()
     with Screen(cli.workspace, "diff") as screen:
         assert screen.plain(screen.finish()) == ["no differences"]
