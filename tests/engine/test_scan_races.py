@@ -18,6 +18,7 @@ from holdfast.adapters.local.local_filesystem import LocalFilesystem
 from holdfast.domain.checkpoints import SkipReason
 from holdfast.domain.sqlite_files import HEADER
 from holdfast.engine.restore.plan import read_report
+from holdfast.engine.scan import file_capture
 from holdfast.engine.scan.stable_read import read_stably, read_whole
 from holdfast.engine.stored_objects import list_entries
 from tests.support.composition import SteppedClock, composed, configure
@@ -200,6 +201,33 @@ def test_a_file_that_grows_past_the_threshold_while_it_is_read_is_kept_whole(
     with SessionCheckpointer(workspace, "s") as session:
         session.restore(made.id)
     assert file.read_bytes() == large
+
+
+def test_a_file_that_grows_as_fast_as_it_is_read_is_not_followed_for_ever(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_capture, "_MOST_GROWTH_BYTES", 3_000_000)
+    file = fill(workspace / "log", os.urandom(2_000_000))
+    appended, most = 0, 100
+
+    def grow(call: Call) -> None:
+        nonlocal appended
+        if call.member == "read" and file.stat().st_ino == os.fstat(call.arguments[0]).st_ino:
+            appended += 1
+            if appended < most:
+                with file.open("ab") as log:
+                    log.write(os.urandom(1_000_000))
+
+    fs = WatchedFilesystem(after=grow)
+    with composed(workspace, fs=fs.as_port()) as opened:
+        made = opened.save()
+        reasons = [s.reason for s in read_report(opened.engine.vault, made)]
+    assert appended < most
+    assert SkipReason.UNSTABLE in reasons
+    with SessionCheckpointer(workspace, "s") as session:
+        saved = _content(session, made.id, "log")
+    assert len(saved) >= 2_000_000
+    assert file.read_bytes().startswith(saved)
 
 
 def test_a_directory_that_becomes_a_file_during_the_scan_is_taken_as_one_of_them(

@@ -68,6 +68,9 @@ _PIECE_AVERAGE_BYTES = 64 << 10
 _PIECE_SMALLEST_BYTES = 16 << 10
 _PIECE_LARGEST_BYTES = 256 << 10
 _READ_BYTES = 4 << 20
+_MOST_GROWTH_BYTES = 64 << 20
+"""A log can grow as fast as it is read, so a read does not follow it for ever. What is read is a
+state that it had; it counts as changed meanwhile, like any file that grew."""
 _SECTOR_BYTES = 512
 _SPECIAL_KINDS = {
     stat.S_IFIFO: "named pipe",
@@ -131,10 +134,11 @@ class FileCapture:
         return None if size > CHUNK_ABOVE_BYTES else read_whole(self._fs, fd, size)
 
     def _store_in_pieces(self, fd: int, size: int) -> CapturedContent:
-        return _store_in_pieces(self._writer, self._blocks(fd))
+        return _store_in_pieces(self._writer, self._blocks(fd, size + _MOST_GROWTH_BYTES))
 
-    def _blocks(self, fd: int) -> Iterator[bytes]:
-        while block := self._fs.read(fd, _READ_BYTES):
+    def _blocks(self, fd: int, most_bytes: int) -> Iterator[bytes]:
+        while block := self._fs.read(fd, min(_READ_BYTES, most_bytes)):
+            most_bytes -= len(block)
             if self._meter is not None:
                 self._meter.read(len(block))
             yield block
