@@ -121,7 +121,7 @@ def refusal_reason(directory: Path, store_home: Path) -> _Refusal | None:
     if str(directory) in _SYSTEM_DIRECTORIES:
         return _Refusal("is a system directory, not a project")
     if any(str(directory) == t or str(directory).startswith(t + "/") for t in _SYSTEM_TREES):
-        from holdfast.domain.memory_disk import MEMORY_DISK  # late: few projects are there
+        from holdfast.domain.external_paths import MEMORY_DISK  # late: few projects are there
 
         if not str(directory).startswith(MEMORY_DISK + "/"):
             return _Refusal("is part of the system, not a project")

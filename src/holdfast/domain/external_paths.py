@@ -1,8 +1,11 @@
 """The target of a named path outside the workspace, derived from its text alone.
 
 Shell expansions are followed as far as possible: the home directory is filled in, and a pattern or
-a variable becomes the directory it refers to. System directories do not hold user files, except
-for the memory disk. Packages can be installed again.
+a variable becomes the directory it refers to. Packages can be installed again.
+
+System directories do not hold user files, except for directories in the memory disk. A file
+directly in it may be the shared memory of a running program, whose name has no directory. Replacing
+it would disconnect that program.
 """
 
 from __future__ import annotations
@@ -10,10 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from holdfast.domain.memory_disk import MEMORY_DISK, is_in_memory
 from holdfast.domain.trees.objects import digest_of
 
 MOST_NAMES = 500
+MEMORY_DISK = "/dev/shm"
 SYSTEM_TREES = ("/proc", "/sys", "/dev", "/run", "/System", "/boot")
 _HOME = re.compile(r"(?:~|\$HOME|\$\{HOME\})(?=/|\Z)")
 INSTALLED_TREES = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/nix", "/snap", "/Library")
@@ -69,11 +72,17 @@ def is_installed(path: str) -> bool:
     return any(path.startswith(tree + "/") for tree in INSTALLED_TREES)
 
 
+def is_device(path: str) -> bool:
+    """Whether the path is below /dev, but not in the memory disk."""
+    in_memory = path == MEMORY_DISK or path.startswith(MEMORY_DISK + "/")
+    return path.startswith("/dev/") and not in_memory
+
+
 def require_user_path(path: str) -> None:
     """Raise `UnresolvedPath` for system paths."""
     if path == "/":
         raise UnresolvedPath("it is the whole file system")
-    if path != MEMORY_DISK and is_in_memory(path):
+    if path.startswith(MEMORY_DISK + "/"):
         return
     if any(path == tree or path.startswith(tree + "/") for tree in SYSTEM_TREES):
         raise UnresolvedPath("it belongs to the system")

@@ -378,6 +378,23 @@ def test_what_is_put_back_after_a_failure_is_what_was_chosen(desk: ExternalDesk)
     assert (desk.outside / "other").read_bytes() == b"written meanwhile"
 
 
+@pytest.mark.requirement("RB-3")
+def test_a_rollback_leaves_a_directory_alone_that_others_use_by_now(desk: ExternalDesk) -> None:
+    desk.write("made/file", b"of the checkpoint")
+    desk.name("made")
+    then = desk.run.captured()
+    (desk.outside / "made/file").unlink()
+    (desk.outside / "made").rmdir()
+    before = desk.run.captured()
+    desk.run.component.restore(desk.run.request(then, before))
+    desk.write("made/other", b"of another program")
+    mode = ",".join(key_of(bytes(desk.outside / name)) for name in ("made", "made/file"))
+    back = replace(desk.run.request(before, then), mode=f"some:{mode}")
+    desk.run.component.restore(back)
+    assert [one.name for one in (desk.outside / "made").iterdir()] == ["other"]
+    assert "it has other files now" in "".join(desk.run.component.verify(back))
+
+
 def test_states_differ_in_the_paths_that_they_do_not_have_alike(desk: ExternalDesk) -> None:
     for name in ("content", "mode", "gone", "same"):
         desk.write(name, b"1")

@@ -70,7 +70,7 @@ class ExternalComponent:
         lines = list(steps.lines())
         return ComponentPreview(
             actions=tuple(line for _, line in lines),
-            blocked=tuple(f"{display_path(path)}: {reason}" for path, reason in steps.refused),
+            blocked=tuple(f"{display_path(path)}: {reason}" for path, reason in steps.left_alone()),
             choices=tuple((key_of(path), line) for path, line in lines),
         )
 

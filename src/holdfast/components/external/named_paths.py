@@ -17,10 +17,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from holdfast.components.files import DIRECTORY_FLAGS, directory_identity, entered
-from holdfast.domain.external_paths import UnresolvedPath, require_user_path
+from holdfast.domain.external_paths import MEMORY_DISK, UnresolvedPath, require_user_path
 from holdfast.domain.ignore.defaults import DEFAULT_RULES
 from holdfast.domain.ignore.rules import RuleStack
-from holdfast.domain.memory_disk import MEMORY_DISK
 from holdfast.domain.paths import STAGING_PREFIX, ancestors, to_text
 from holdfast.domain.wording import printable
 

@@ -44,13 +44,20 @@ from holdfast.ports.component import ComponentProblem, RestoreOf
 
 @dataclass(slots=True)
 class Steps:
-    """The steps, in this order; and refused paths with their reasons."""
+    """The steps, in this order; and refused paths with their reasons. `occupied` are directories
+    that would be removed, but hold something else."""
 
     remove: list[Entry] = field(default_factory=list)
     make: list[Kept] = field(default_factory=list)
     write: list[tuple[Kept, Entry]] = field(default_factory=list)
     change_mode: list[tuple[Kept, Entry]] = field(default_factory=list)
     refused: list[tuple[bytes, str]] = field(default_factory=list)
+    occupied: list[bytes] = field(default_factory=list)
+
+    def left_alone(self) -> Iterator[tuple[bytes, str]]:
+        """Each path that differs and cannot be restored, with the reason."""
+        yield from self.refused
+        yield from ((path, "it has other files now") for path in self.occupied)
 
     def lines(self) -> Iterator[tuple[bytes, str]]:
         """Each path with the planned change."""
@@ -267,23 +274,22 @@ class ExternalRestore:
         steps = self.steps()
         for path, _ in steps.lines():
             yield f"{display_path(path)} differs from the checkpoint"
-        for path, reason in steps.refused:
+        for path, reason in steps.left_alone():
             yield f"{display_path(path)}: {reason}"
 
 
 def _keep_occupied(steps: Steps) -> None:
-    """Refuse to remove directories in which something remains. Inner ones come first."""
+    """Leave directories alone in which something remains, and do not write files in their place.
+    Inner ones come first. `run` goes on without them: a rollback must not fail because another
+    program has used a directory that the restore created."""
     removed: set[bytes] = set()
-    kept: set[bytes] = set()
-    for entry in tuple(steps.remove):
+    for entry in steps.remove:
         if entry.is_directory and not _would_be_empty(entry.path, removed):
-            steps.remove.remove(entry)
-            steps.refused.append((entry.path, "it has other files now"))
-            kept.add(entry.path)
+            steps.occupied.append(entry.path)
         else:
             removed.add(entry.path)
-    # What was to replace such a directory stays away too.
-    steps.write = [(one, entry) for one, entry in steps.write if one.path not in kept]
+    steps.remove = [entry for entry in steps.remove if entry.path in removed]
+    steps.write = [(kept, entry) for kept, entry in steps.write if kept.path not in steps.occupied]
 
 
 def _would_be_empty(directory: bytes, removed: Container[bytes]) -> bool:

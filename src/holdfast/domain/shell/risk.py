@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.domain.memory_disk import MEMORY_DISK, is_device
+from holdfast.domain.external_paths import MEMORY_DISK, is_device
 from holdfast.domain.shell.changed_paths import (
     argument_paths,
     changed_paths,

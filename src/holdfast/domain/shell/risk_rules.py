@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from holdfast.domain.memory_disk import is_device
+from holdfast.domain.external_paths import is_device
 from holdfast.domain.shell.changed_paths import (
     edited_files,
     edits_in_place,

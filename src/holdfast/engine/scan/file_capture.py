@@ -69,8 +69,8 @@ _PIECE_SMALLEST_BYTES = 16 << 10
 _PIECE_LARGEST_BYTES = 256 << 10
 _READ_BYTES = 4 << 20
 _MOST_GROWTH_BYTES = 64 << 20
-"""A log can grow as fast as it is read, so a read does not follow it for ever. What is read is a
-state that it had; it counts as changed meanwhile, like any file that grew."""
+"""Reading stops after that much growth, because a log can grow as fast as it is read. What was
+read is an earlier state of it. Like any file that grew, it counts as changed during the read."""
 _SECTOR_BYTES = 512
 _SPECIAL_KINDS = {
     stat.S_IFIFO: "named pipe",

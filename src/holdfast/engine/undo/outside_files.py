@@ -53,7 +53,7 @@ class OutsideStep(NamedTuple):
     edited: tuple[Planned, ...] = ()
 
 
-def with_possible_outside(
+def without_blocked_outside(
     vault: Vault, request: RestoreRequest, mode: str, since: Checkpoint | None
 ) -> RestoreRequest:
     """The request without the outside files that cannot be restored, such as a directory in which

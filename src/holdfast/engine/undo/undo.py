@@ -57,7 +57,7 @@ from holdfast.engine.undo.outside_files import (
     OutsideStep,
     changed_between,
     keys_outside,
-    with_possible_outside,
+    without_blocked_outside,
 )
 from holdfast.engine.vault import Vault
 from holdfast.ports.catalog import all_operations
@@ -515,4 +515,4 @@ def _reversal(vault: Vault, operation: Operation, kind: OperationKind) -> Restor
         operation.session_id, target, components=components, kind=kind, reverses=operation.sequence
     )
     mode = dict(components).get(EXTERNAL)
-    return request if mode is None else with_possible_outside(vault, request, mode, made)
+    return request if mode is None else without_blocked_outside(vault, request, mode, made)

@@ -122,18 +122,24 @@ class ServedSessions:
             return self._session_id
         from holdfast.api.workspace import open_workspace
 
-        with open_workspace(directory, create=True, exclude_nested_repositories=True) as opened:
+        self._ensure_store(directory)
+        with open_workspace(directory, create=True) as opened:
             return opened.sessions.ensure_current(lambda: self._fresh_id(opened))
 
     def _open_session(self, directory: Path, name: str) -> _OpenHandlers:
         # Late: listing the tools needs no engine.
         from holdfast.api.session import SessionCheckpointer
-        from holdfast.api.stores import store_directory
-        from holdfast.api.workspace import open_workspace
 
-        with self._creating[directory]:  # others would open it without its first settings
-            if store_directory(directory) is None:
-                open_workspace(directory, create=True, exclude_nested_repositories=True).close()
+        self._ensure_store(directory)
         opened = _OpenHandlers(SessionCheckpointer(directory, name))
         self.on_open()
         return opened
+
+    def _ensure_store(self, directory: Path) -> None:
+        """Create it with its first settings, before other threads can open it."""
+        from holdfast.api.stores import store_directory
+        from holdfast.api.workspace import open_workspace
+
+        with self._creating[directory]:
+            if store_directory(directory) is None:
+                open_workspace(directory, create=True, exclude_nested_repositories=True).close()
