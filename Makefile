@@ -42,7 +42,8 @@ test: $(READY) ## lint, types, import layers, the documentation site, then the w
 	@$(MAKE) --no-print-directory -j 2 lint public-tools browser site $(COLLECTED)
 	@mkdir -p $(dir $(COVERED))
 	$(BIN)/python -m slipcover --source src/holdfast --immediate --json --out $(COVERED) \
-		-m pytest tests -m "not torture and not agents" -n $(WORKERS) --dist worksteal $(ARGS)
+		-m pytest tests -p tests.support.immediate_coverage \
+		-m "not torture and not agents" -n $(WORKERS) --dist worksteal $(ARGS)
 	@[ -n "$(strip $(ARGS))" ] || $(BIN)/python -m tests.project.coverage $(COVERED)
 
 .PHONY: lint

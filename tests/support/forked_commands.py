@@ -141,9 +141,12 @@ def call_hook(
 def _server(*, with_mcp: bool = False) -> str:
     """The address of this test worker's server, which ends with the worker."""
     address = os.path.join(tempfile.mkdtemp(prefix="hf-", dir="/tmp"), "commands")
+    # Without the `sitecustomize` of the test that happens to need it first.
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.support.forked_commands", address, *([_MCP] * with_mcp)],
         cwd=ROOT,
+        env=variables,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
