@@ -14,7 +14,7 @@ from holdfast import SessionCheckpointer
 from holdfast.domain.agent_events import AgentEvent, EventKind
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.agent_events import handle
-from tests.support.forked_commands import call_hook
+from tests.support.hooks_here import call_hook
 from tests.support.transcripts import claude_line
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from tests.interfaces.cli.command_line import CommandLine, command
 from tests.support.daemons import daemon_here
-from tests.support.forked_commands import call_hook
 from tests.support.hook_process import recorded
+from tests.support.hooks_here import call_hook
 
 
 def _send(project: Path, event: dict[str, Any]) -> None:

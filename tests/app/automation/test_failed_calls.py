@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
-from tests.support.forked_commands import call_hook
 from tests.support.hook_process import recorded
+from tests.support.hooks_here import call_hook
 from tests.support.workspace_state import state_of
 
 

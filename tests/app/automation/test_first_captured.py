@@ -13,7 +13,7 @@ from tests.app.automation.test_named_files import execute, snapshot
 from tests.engine.test_unfinished_restores import DyingFilesystem
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.composition import composed
-from tests.support.forked_commands import call_hook
+from tests.support.hooks_here import call_hook
 
 pytestmark = pytest.mark.requirement("RB-11", "CP-13")
 

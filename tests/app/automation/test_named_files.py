@@ -18,7 +18,7 @@ import pytest
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.cli.pseudo_terminal import Screen
 from tests.support.daemon_calls import after, tool_call
-from tests.support.forked_commands import call_hook
+from tests.support.hooks_here import call_hook
 
 pytestmark = pytest.mark.requirement("CP-13")
 

@@ -16,7 +16,7 @@ from tests.interfaces.cli.pseudo_terminal import Screen
 from tests.support.composition import configure
 from tests.support.daemon_calls import tool_call
 from tests.support.daemons import daemon_here, runtime_directory
-from tests.support.forked_commands import call_hook
+from tests.support.hooks_here import call_hook
 from tests.support.workspace_state import state_of
 
 pytestmark = pytest.mark.requirement("CP-13")

@@ -17,8 +17,8 @@ from holdfast.interfaces.agents import AGENTS
 from holdfast.interfaces.daemon.client import ask
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.daemons import runtime_directory
-from tests.support.forked_commands import call_hook
 from tests.support.hook_process import HookAnswer, recorded
+from tests.support.hooks_here import call_hook
 
 pytestmark = pytest.mark.requirement("HK-7")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,15 @@ from holdfast.interfaces.agents import agent_named
 from holdfast.interfaces.hooks.translation import normalise
 from holdfast.tools import ToolHandlers
 from tests.interfaces.cli.command_line import CommandLine
-from tests.support.forked_commands import call_hook
+from tests.support import forked_commands
 from tests.support.hook_process import recorded
+from tests.support.hooks_here import call_hook
+
+
+@pytest.fixture
+def settled(project: Path) -> None:
+    """The repository was last changed so long ago that a save can rely on its files' times."""
+    time.sleep(0.1)
 
 
 def _send(project: Path, event: dict[str, Any], agent: str = "claude-code") -> Any:
@@ -191,7 +199,10 @@ def test_the_same_event_from_two_settings_files_at_once_counts_once(
     project: Path, cli: CommandLine
 ) -> None:
     event = _tool(project, "Bash", "t1", command="rm -rf src")
-    threads = [threading.Thread(target=_send, args=(project, event)) for _ in range(4)]
+    threads = [
+        threading.Thread(target=forked_commands.call_hook, args=("claude-code", event, project))
+        for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -211,6 +222,7 @@ def test_an_agent_that_runs_the_hooks_of_another_counts_once_and_as_itself(
     assert _kinds(cli) == ["risky", "initial"]
 
 
+@pytest.mark.usefixtures("settled")
 @pytest.mark.requirement("HK-2")
 def test_copilot_that_runs_the_hooks_of_claude_code_too_is_one_session(
     project: Path, cli: CommandLine
@@ -361,6 +373,7 @@ def test_sessions_of_two_agents_with_one_id_stay_apart(project: Path, cli: Comma
     assert cli.json("status")["sessions"] == ["s1", "codex-s1", "codex-2"]
 
 
+@pytest.mark.usefixtures("settled")
 @pytest.mark.requirement("HK-2", "SE-1")
 @pytest.mark.parametrize("given", ["", " ", "a\nb", "x" * 5000, "\ud800", " padded "])
 def test_any_id_of_a_session_is_made_into_a_valid_one(

@@ -11,8 +11,8 @@ import pytest
 
 from holdfast.interfaces.agents import AGENTS
 from tests.interfaces.cli.command_line import CommandLine
-from tests.support.forked_commands import call_hook
 from tests.support.hook_process import recorded
+from tests.support.hooks_here import call_hook
 from tests.support.workspace_state import state_of
 
 pytestmark = pytest.mark.requirement("RB-11")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
-from tests.support.forked_commands import call_hook
+from tests.support.hooks_here import call_hook
 
 pytestmark = pytest.mark.requirement("BX-1")
 

@@ -7,7 +7,7 @@ import pytest
 from tests.components.git.repositories import git
 from tests.interfaces.cli.command_line import CommandLine
 from tests.interfaces.cli.pseudo_terminal import Screen
-from tests.support.forked_commands import call_hook
+from tests.support.hooks_here import call_hook
 
 YELLOW = "\x1b[33m"
 

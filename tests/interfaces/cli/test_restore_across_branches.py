@@ -9,7 +9,7 @@ import pytest
 
 from tests.components.git.repositories import git
 from tests.interfaces.cli.command_line import CommandLine
-from tests.support.forked_commands import call_hook
+from tests.support.hooks_here import call_hook
 
 pytestmark = pytest.mark.requirement("GT-7")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
-from tests.support.forked_commands import call_hook
+from tests.support.hooks_here import call_hook
 
 pytestmark = pytest.mark.requirement("SE-8", "CL-1")
 

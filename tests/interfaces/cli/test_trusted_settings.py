@@ -10,7 +10,7 @@ import pytest
 from holdfast.domain.settings.schema import FROM_PROJECT, FromProject
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.daemon_calls import tool_call
-from tests.support.forked_commands import call_hook
+from tests.support.hooks_here import call_hook
 
 pytestmark = pytest.mark.requirement("CP-16", "HK-2")
 OFF = 'ignore = ["*"]\nauto_shell = "off"\nauto_edit = "off"\nmax_file_size = 1\nbudget = 1\n'

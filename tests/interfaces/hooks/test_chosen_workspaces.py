@@ -6,15 +6,17 @@ import fcntl
 import json
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
+from tests.support import forked_commands
 from tests.support.daemon_calls import tool_call
-from tests.support.forked_commands import call_hook
 from tests.support.hook_process import HookAnswer
+from tests.support.hooks_here import call_hook
 
 pytestmark = pytest.mark.requirement("CP-16")
 
@@ -46,13 +48,17 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
-def opened_on(place: Path, command: str = "make", *, standing: Path | None = None) -> HookAnswer:
+def opened_on(
+    place: Path,
+    command: str = "make",
+    *,
+    standing: Path | None = None,
+    hook: Callable[..., HookAnswer] = call_hook,
+) -> HookAnswer:
     """The answer to an agent that was opened on a directory, and is about to run a command."""
     standing = standing or place
     event: dict[str, Any] = tool_call(standing, f"t-{command}-{standing}", command)
-    answer = call_hook(
-        "claude-code", event, standing, environment={"CLAUDE_PROJECT_DIR": str(place)}
-    )
+    answer = hook("claude-code", event, standing, environment={"CLAUDE_PROJECT_DIR": str(place)})
     assert (answer.status, answer.err) == (0, "")
     return answer
 
@@ -273,7 +279,8 @@ def test_a_project_below_that_cannot_be_saved_is_named(home: Path, holdfast_home
     store = json.loads((blog / ".holdfast/workspace.json").read_text())["id"]
     with open(holdfast_home / "stores" / store / "lock", "rb+") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        told = context_of(opened_on(code, "rm -rf shop/code.py blog/code.py"))
+        command = "rm -rf shop/code.py blog/code.py"
+        told = context_of(opened_on(code, command, hook=forked_commands.call_hook))
     assert "could not save everything that this call can change" in told
     assert f"{blog}: " in told
     assert "code.py" in saved_in(shop)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.interfaces.cli.command_line import CommandLine, command
 from tests.support.daemon_calls import tool_call as _before
-from tests.support.forked_commands import call_hook
+from tests.support.hooks_here import call_hook
 
 
 def _send(project: Path, event: dict[str, Any]) -> None:

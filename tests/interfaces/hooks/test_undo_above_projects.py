@@ -10,7 +10,7 @@ import pytest
 
 from tests.interfaces.cli.command_line import CommandLine
 from tests.support.daemon_calls import tool_call
-from tests.support.forked_commands import call_hook
+from tests.support.hooks_here import call_hook
 
 pytestmark = pytest.mark.requirement("RB-11", "CP-16")
 
