@@ -1,6 +1,7 @@
 """Running commands and hooks in processes of their own, which are forked instead of started.
 
-    a server imports Holdfast once → it forks for each call → it sends the status of the command
+    a server imports Holdfast once → it forks for each call → that process forks again: the outer
+    one waits for the command, and sends its status
 
 That saves nine tenths of the time, because nothing is imported again. Everything else is the
 command's own: input, output, directory, environment, signals and exit, and a `sitecustomize` that a
@@ -24,8 +25,9 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -179,79 +181,44 @@ def _serve(address: str, *wanted: str) -> None:
         os.write(1, b"ready")
         os.close(1)
         os.open(os.devnull, os.O_WRONLY)
-        _Calls(listening).answer_until_the_worker_ends()
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the outer processes
+        number = listening.fileno()
+        while 0 not in select.select([0, number], [], [])[0]:
+            connection, _ = listening.accept()
+            if os.fork() == 0:
+                listening.close()
+                _answer(connection)
+            connection.close()
     os.unlink(address)
     os.rmdir(os.path.dirname(address))
 
 
-class _Calls:
-    """The calls of one server, each a connection and the process of its command."""
-
-    def __init__(self, listening: socket.socket) -> None:
-        self._listening = listening
-        self._running: dict[int, socket.socket] = {}
-        self._woken, self._wake = os.pipe()
-        os.set_blocking(self._wake, False)
-        signal.set_wakeup_fd(self._wake)
-        signal.signal(signal.SIGCHLD, lambda number, frame: None)
-
-    def answer_until_the_worker_ends(self) -> None:
-        """The worker holds the other end of the input."""
-        while True:
-            waiting = select.poll()
-            for number in (0, self._listening.fileno(), self._woken):
-                waiting.register(number, select.POLLIN)
-            for connection in self._running.values():
-                waiting.register(connection, 0)  # its end alone, which is always reported
-            ready = {number for number, _ in waiting.poll()}
-            if 0 in ready:
-                self._kill(self._running)
-                return
-            if self._woken in ready:
-                os.read(self._woken, 1 << 10)
-                self._send_statuses()
-            if self._listening.fileno() in ready:
-                self._begin(self._listening.accept()[0])
-            # A program that was killed takes its command with it.
-            gone = [one for one, link in self._running.items() if link.fileno() in ready]
-            self._kill(gone)
-
-    def _begin(self, connection: socket.socket) -> None:
+def _answer(connection: socket.socket) -> NoReturn:
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         _, files, _, _ = socket.recv_fds(connection, 1, 8)
         call = json.loads(_read_all(connection))
-        process = os.fork()
-        if process == 0:
-            self._forget()
+        child = os.fork()
+        if child == 0:
             connection.close()
             _become(call, files)
         for file in files:
             os.close(file)
-        self._running[process] = connection
-        with suppress(OSError):
-            connection.sendall(b"%d\n" % process)
+        connection.sendall(b"%d\n" % child)
+        threading.Thread(target=_end_with, args=(connection.fileno(), child), daemon=True).start()
+        _, status = os.waitpid(child, 0)
+        connection.sendall(b"%d" % os.waitstatus_to_exitcode(status))
+    finally:
+        os._exit(0)
 
-    def _kill(self, processes: Iterable[int]) -> None:
-        for process in processes:
-            with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
 
-    def _forget(self) -> None:
-        """In a command's process: other commands' connections end with their own process."""
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        self._listening.close()
-        os.close(self._woken)
-        os.close(self._wake)
-        for connection in self._running.values():
-            connection.close()
-
-    def _send_statuses(self) -> None:
-        while self._running:
-            process, status = os.waitpid(-1, os.WNOHANG)
-            if not process:
-                return
-            with self._running.pop(process) as connection, suppress(OSError):
-                connection.sendall(b"%d" % os.waitstatus_to_exitcode(status))
+def _end_with(connection: int, child: int) -> None:
+    """A program that was killed takes its command with it."""
+    hangup = select.poll()
+    hangup.register(connection, 0)
+    hangup.poll()
+    with suppress(ProcessLookupError):
+        os.kill(child, signal.SIGKILL)
 
 
 def _become(call: Mapping[str, Any], files: Sequence[int]) -> NoReturn:
