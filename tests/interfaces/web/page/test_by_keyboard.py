@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from holdfast import SessionCheckpointer
 from tests.interfaces.web.page.conftest import Tab, Tabs
@@ -120,6 +120,26 @@ def test_a_whole_task_needs_no_mouse(new_tab: Tabs, project: Path) -> None:
         said = subprocess.run(done, check=True, capture_output=True, text=True)
         assert said.stdout.strip() == "Import lazily"
         assert (project / "app.txt").read_text() == mended
+
+
+def test_a_button_keeps_the_focus_while_the_rest_of_its_panel_appears(
+    new_tab: Tabs, project: Path
+) -> None:
+    with SessionCheckpointer(project, SESSION) as session:
+        session.restore_checkpoint("HEAD~1")
+        session.undo()
+    with serving(project, os.environ) as server:
+        page = new_tab(server).open_session(session=SESSION)
+        held: list[Route] = []
+        page.route("**/undo", lambda route: held.append(route))
+        page.keyboard.press("u")
+        panel = page.get_by_role("dialog")
+        redo = panel.get_by_role("button", name="Redo 1 file")
+        redo.focus()
+        for route in held:
+            route.continue_()
+        expect(panel.get_by_role("button", name="Undo 1 file")).to_be_enabled()
+        expect(redo).to_be_focused()
 
 
 def test_each_view_is_reached_and_left_by_keyboard(new_tab: Tabs, project: Path) -> None:

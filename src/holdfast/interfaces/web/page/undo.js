@@ -51,13 +51,14 @@ function Panel({ close, done }) {
   };
   const foot = html`<p>The current state is saved first.</p><button onClick=${close}>Cancel</button>
     <button class="main" disabled=${!plan || isWorking} onClick=${run}>Undo ${changed}</button>`;
+  // With keys, because either part may come first: else the other one's button is replaced, and loses the focus.
   return html`<${Dialog} narrow=${true} close=${close} title="Undo the last action" foot=${foot}>
     ${
       preview.error
         ? html`<${Refused} doing="Nothing to undo" error=${preview.error} />`
         : !plan
           ? html`<${Loading} label="Looking up the last action" />`
-          : html`<section>
+          : html`<section key="undo">
       <p>${undoneWords(plan.undone?.what)}</p>
       <ul>${plan.operations.slice(0, 12).map(
         (/** @type {{type: string, path: string}} */ one) => html`<li><code>
@@ -69,7 +70,7 @@ function Panel({ close, done }) {
     }
     ${
       redoPreview.value &&
-      html`<section><p>You can also redo the last undo: ${undoneWords(redoPreview.value.undone?.what)}</p>
+      html`<section key="redo"><p>You can also redo the last undo: ${undoneWords(redoPreview.value.undone?.what)}</p>
       <button disabled=${isWorking} onClick=${redo}>Redo ${changedWords(redoPreview.value)}</button></section>`
     }
   <//>`;
