@@ -13,6 +13,7 @@ import json
 import random
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from holdfast import SessionCheckpointer
@@ -52,7 +53,8 @@ def _one_turn(
     session: SessionCheckpointer, rng: random.Random, label: str, said: threading.Lock
 ) -> None:
     file = session.workspace / f"dir-{rng.randrange(3)}" / f"file-{rng.randrange(6)}"
-    file.parent.mkdir(exist_ok=True)
+    with suppress(FileExistsError):  # and gone again when `mkdir` looks: a restore removed it
+        file.parent.mkdir(exist_ok=True)
     choice = rng.random()
     try:
         if choice < 0.55:
